@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from holdfast.domain.addresses import IPNetwork
 from holdfast.domain.delivery import Schedule
 from holdfast.domain.holds import LONGEST_HOLD_SECONDS, LONGEST_RESERVATION_DAYS, HoldLimits, HoldPeriods
+from holdfast.domain.permissions import Role
 
 LOOPBACK: tuple[IPNetwork, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 SHORTEST_PAYMENT_SECRET = 16
@@ -186,6 +187,7 @@ _Number = Annotated[float, Field(allow_inf_nan=False)]
 _Count = Annotated[int, BeforeValidator(_check_whole_number)]
 _Origin = Annotated[str, AfterValidator(_check_origin)]
 _List = Annotated[tuple[str, ...], BeforeValidator(_split)]
+_Roles = Annotated[tuple[Role, ...], BeforeValidator(_split)]
 _Networks = Annotated[
     tuple[Annotated[IPv4Network | IPv6Network, AfterValidator(_unmap)], ...], BeforeValidator(_split)
 ]
@@ -278,6 +280,8 @@ class Settings(BaseSettings):
     """After so long without a click, staff sign in anew."""
     session_hours: _Number = _duration(12.0, _YEAR_HOURS, "hours")
     """After so long they do in any case."""
+    second_factor_roles: _Roles = Field((), description=f"roles with commas between them: {', '.join(Role)}")
+    """Their staff can do nothing in the back office before they have set up a second factor."""
     time_zone: Annotated[str, AfterValidator(_check_time_zone)] = Field(
         "Asia/Riyadh", description="the name of a time zone, such as Asia/Riyadh"
     )

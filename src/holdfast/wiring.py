@@ -112,7 +112,7 @@ def build_services(settings: Settings, row_reader: RowReader) -> Services:
         api_key_cache=ApiKeyCache(database, monotonic),
         login=Login(database, box, SessionTimes(idle, longest), passwords),
         staff=StaffAccounts(database, passwords),
-        accounts=Accounts(database, box, passwords),
+        accounts=Accounts(database, box, passwords, settings.second_factor_roles),
         database=database,
         resolver=resolver,
     )

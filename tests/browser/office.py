@@ -20,7 +20,7 @@ from tests.support.sql import Sql
 from tests.support.webhooks import IMPATIENT, Registrar
 
 EVERY_SCOPE = ("integration", "backoffice", "payments", "admin")
-SETTINGS = {**UNLIMITED, **IMPATIENT}
+SETTINGS = {**UNLIMITED, **IMPATIENT, "HOLDFAST_SECOND_FACTOR_ROLES": "integrator"}
 
 
 @dataclass(frozen=True)

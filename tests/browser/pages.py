@@ -32,7 +32,8 @@ class BrowserPage(NamedTuple, Generic[AnyScene]):
     """None: what is shown where there is no page, or a page of somebody else."""
     path: Callable[[AnyScene], str]
     role: str | None = "admin"
-    """Of staff; None: nobody is signed in. Buyers have none."""
+    """Of staff; None: nobody is signed in. Buyers have none. A newcomer is an integrator who has yet to set up
+    the second factor that the role requires."""
     status: int = 200
     both_sizes: bool = False
     """Whether there is a screenshot of it at the width of a desk and of a phone."""
@@ -151,6 +152,12 @@ PAGES: tuple[BrowserPage[Scene], ...] = (
     BrowserPage("audit", BASE + "/audit", _at(BASE + "/audit")),
     BrowserPage("account", ACCOUNT, _at(ACCOUNT), role="viewer"),
     BrowserPage("account-factor", ACCOUNT, _at(ACCOUNT), role="viewer", then=steps.set_up_a_factor),
+    BrowserPage(
+        "account-factor-remove", ACCOUNT, _at(ACCOUNT), role="sales", then=steps.show_how_to_remove_a_factor
+    ),
+    BrowserPage("account-factor-required", ACCOUNT, _at(ACCOUNT), role="integrator"),
+    BrowserPage("second-factor", ACCOUNT, _at(STAFF), role="newcomer", both_sizes=True),
+    BrowserPage("second-factor-code", ACCOUNT, _at(ACCOUNT), role="newcomer", then=steps.set_up_a_factor),
     BrowserPage("nothing-here", None, _at(BASE + "/nothing"), status=404),
     BrowserPage("not-yours", None, _at(STAFF), role="viewer", status=403),
 )

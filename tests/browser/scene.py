@@ -67,7 +67,7 @@ class Scene:
 
     @cached_property
     def with_factor(self) -> Person:
-        return self.office.people.add_with_factor()
+        return self.office.people.add(has_factor=True)
 
     @cached_property
     def set_up_link(self) -> str:
@@ -78,7 +78,12 @@ class Scene:
             name = {"en": "Salma Farsi", "ar": "سلمى الفارسي"}[language]
             digits = {"en": "latn", "ar": "arab"}[language]
             self.people[role, language] = self.office.people.add(
-                role, name=name, email=f"{role}.{language}@narjis.example", language=language, digits=digits
+                "integrator" if role == "newcomer" else role,
+                name=name,
+                email=f"{role}.{language}@narjis.example",
+                language=language,
+                digits=digits,
+                has_factor={"newcomer": False, "sales": True}.get(role),
             )
         return self.people[role, language]
 

@@ -50,18 +50,17 @@ class People:
         language: str = "en",
         digits: str = "latn",
         theme: str = "auto",
+        has_factor: bool | None = None,
     ) -> Person:
+        """``has_factor``: unless it is given, only integrators have one, whose role requires it."""
         address = email or f"{role}-{uuid4().hex[:8]}@example.com"
         with beside_playwright():
             person = self._sql.run(self._add(address, name or f"Salma, {role}", Role(role)))
             self._sql.execute(_PREFER, person.id, language, digits, theme)
+            if has_factor or (has_factor is None and role == "integrator"):
+                person = replace(person, factor=new_secret())
+                self._sql.execute(_ENROL, person.id, _BOX.seal(person.factor or ""))
         return person
-
-    def add_with_factor(self) -> Person:
-        person, secret = self.add("admin"), new_secret()
-        with beside_playwright():
-            self._sql.execute(_ENROL, person.id, _BOX.seal(secret))
-        return replace(person, factor=secret)
 
     def invite(self, name: str) -> str:
         """The path of a set-up link."""

@@ -36,8 +36,13 @@ def fail_to_sign_in(page: Page, _: Scene) -> None:
 def set_up_a_factor(page: Page, _: Scene) -> None:
     if page.locator("svg.qr").count() == 0:
         page.fill("#f-proof", PASSWORD)
-        page.click("#second-factor form button")
+        page.click("form[action$=second-factor] button")
     expect(page.locator("svg.qr")).to_be_visible()
+
+
+def show_how_to_remove_a_factor(page: Page, _: Scene) -> None:
+    page.click("#second-factor summary")
+    expect(page.locator("#second-factor [name=code]")).to_be_visible()
 
 
 def make_a_key(page: Page, _: Scene) -> None:

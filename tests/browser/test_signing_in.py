@@ -8,6 +8,7 @@ from tests.browser.journeys import press
 from tests.browser.office import Office
 from tests.browser.staff import PASSWORD
 from tests.support.client import Project
+from tests.support.second_factor import code_now, offered_secret
 
 
 def sign_in(page: Page, email: str, password: str = PASSWORD) -> None:
@@ -39,7 +40,7 @@ def test_an_unknown_account_and_a_wrong_password_are_told_the_same(open_window: 
 
 
 def test_a_second_factor_is_asked_for_after_the_password(open_window: Open, office: Office) -> None:
-    page, person = open_window().page, office.people.add_with_factor()
+    page, person = open_window().page, office.people.add(has_factor=True)
     page.goto("/backoffice/sign-in")
     sign_in(page, person.email)
     page.get_by_label("Code of six digits").fill("000000" if person.code != "000000" else "111111")
@@ -47,6 +48,22 @@ def test_a_second_factor_is_asked_for_after_the_password(open_window: Open, offi
     expect(page.get_by_role("alert")).to_be_visible()
     page.get_by_label("Code of six digits").fill(person.code)
     press(page, "Sign in")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Projects")
+
+
+def test_whoever_needs_a_second_factor_sets_it_up_after_the_password(
+    open_window: Open, office: Office
+) -> None:
+    page, person = open_window().page, office.people.add("integrator", has_factor=False)
+    page.goto("/backoffice/projects")
+    sign_in(page, person.email)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Set up a second factor")
+    page.get_by_label("Present password").fill(PASSWORD)
+    press(page, "Set up a second factor")
+    page.get_by_label("The code that the app shows").fill(code_now(offered_secret(page.content())))
+    press(page, "Turn it on")
+    expect(page.get_by_role("status")).to_contain_text("From now on you sign in with password and code.")
+    page.get_by_role("link", name="Projects").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Projects")
 
 

@@ -77,11 +77,21 @@ def test_staff_may_do_what_their_role_may(role: Role) -> None:
 
 # Passwords
 
-EMAIL = "nora.alharbi@example.com"
-LONG_ENOUGH = ("a horse of lead", "ثلاث كلمات طويلة", "Zq!9" * 3, "x1y2" * 50, "🐪🐫🦅🐎🌴🏜🕌🗝🔑🚪🪟🏠")
+NAME, EMAIL = "Nura بنت Al-Harbi", "n.alharbi@Narjis-Homes.example"
+COMMON = {"password1234", "12345678", "administrator"}
+LONG_ENOUGH = (
+    "a horse of lead", "ثلاث كلمات طويلة", "Zq!9" * 3, "x1y2" * 50, "🐪🐫🦅🐎🌴🏜🕌🗝🔑🚪🪟🏠",
+    # With eight other characters, or a part of three that is no word of theirs.
+    "nura likes tea", "holdfast to the rope", "bnt is short, bnt!",
+)  # fmt: skip
 GUESSABLE = (
-    "password1234", "PassWord1234", "qwertyuiop12", "123456789012", "aaaaaaaaaaaaaaa", "abababababab",
-    EMAIL, EMAIL.upper(), "nora.alharbi", "administrator",
+    "password1234", "PassWord1234", "ＰＡＳＳＷＯＲＤ1234", "aaaaaaaaaaaaaaa", "abababababab",
+    "administrator", "Holdfast12345678", "12345678-Nura", "pass word 1234",
+)  # fmt: skip
+OWN = (
+    EMAIL, EMAIL.upper(), "n.alharbi2026", "Nura Al-Harbi 2026", "NuraبنتAl-Harbi1", "harbi-2026-nura",
+    "narjis-homes.example", "narjishomes!", "NARJIS 12345", "holdfast2026!", "nura........",
+    "HoldfastHoldfast1",
 )  # fmt: skip
 
 
@@ -91,12 +101,15 @@ GUESSABLE = (
         *((password, None) for password in LONG_ENOUGH),
         *((password, "has 12 to 200") for password in ("", "short", "x1y2z3w4v5u", "ab3!" * 50 + "x")),
         *((password, "the first that anybody would try") for password in GUESSABLE),
+        *((password, "Besides your name") for password in OWN),
         *((f"a horse of lead{sign}", "can be typed") for sign in ("\0", "\n", "\ud800", "\x7f")),
     ],
     ids=ascii,
 )
-def test_a_password_is_long_can_be_typed_and_not_be_guessed(password: str, fault: str | None) -> None:
-    found = password_fault(password, EMAIL, "/newPassword")
+def test_a_password_is_long_can_be_typed_and_is_neither_common_nor_made_of_ones_own_words(
+    password: str, fault: str | None
+) -> None:
+    found = password_fault(password, NAME, EMAIL, COMMON, "/newPassword")
     assert (found is None) == (fault is None)
     if found is not None and fault is not None:
         assert fault in str(found.message)

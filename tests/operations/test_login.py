@@ -23,6 +23,7 @@ from holdfast.operations.login import (
     LoginClient,
     Passwords,
     accepted_step,
+    common_passwords,
     issue_ticket,
     read_browser,
     remember_account,
@@ -324,6 +325,13 @@ async def test_a_password_hashed_in_a_weaker_way_is_hashed_anew(office: Office) 
         stored = await value(office.database, "select password_hash from staff")
         assert not stronger.check_needs_rehash(stored)
         assert stored.startswith("$argon2id$")
+
+
+def test_the_vendored_list_has_ten_thousand_passwords_of_sufficient_length() -> None:
+    common = common_passwords()
+    assert sum(len(password) >= domain.SHORTEST_PASSWORD for password in common) >= 10_000
+    assert {"password123456", "1qaz2wsx3edc", "123456789012", "12345678", "iloveyouiloveyou"} <= common
+    assert [one for one in common if len(one) < domain.LEAST_OTHERS or one != one.casefold()] == []
 
 
 # The second factor

@@ -271,9 +271,9 @@ async def test_a_new_password_needs_the_old_one(office: Office, nora: OwnAccount
 async def test_a_password_is_not_found_out_by_trying(office: Office, nora: OwnAccount) -> None:
     for _ in range(FREE_FAILURES):
         with pytest.raises(errors.InvalidInput):
-            await office.accounts.remove_factor(nora, WRONG_PASSWORD)
+            await office.accounts.remove_factor(nora, WRONG_PASSWORD, "")
     with pytest.raises(errors.TooManyAttempts):
-        await office.accounts.remove_factor(nora, PASSWORD)
+        await office.accounts.remove_factor(nora, PASSWORD, "")
 
 
 async def test_a_second_factor_counts_once_it_is_confirmed(office: Office, nora: OwnAccount) -> None:
@@ -299,16 +299,77 @@ async def test_a_second_factor_counts_once_it_is_confirmed(office: Office, nora:
         await office.sign_in(code=code)
 
 
-async def test_a_second_factor_is_removed_with_the_password(office: Office, nora: OwnAccount) -> None:
-    await office.set_up_factor(nora)
+async def test_a_second_factor_is_removed_with_password_and_code_and_other_sessions_end(
+    office: Office, nora: OwnAccount
+) -> None:
+    secret = await office.set_up_factor(nora)
     await office.accounts.offer_factor(nora, PASSWORD)
     assert await office.accounts.offered_factor(nora.staff.id) is None
-    with pytest.raises(errors.InvalidInput):
-        await office.accounts.remove_factor(nora, WRONG_PASSWORD)
+    used = await office.code(secret)
+    elsewhere = await office.sign_in(code=used)
+    for password, code, fault in (
+        (WRONG_PASSWORD, used, "/password"),
+        (PASSWORD, "", "/code"),
+        (PASSWORD, used, "/code"),
+    ):
+        with pytest.raises(errors.InvalidInput) as refused:
+            await office.accounts.remove_factor(nora, password, code)
+        assert pointers(refused) == [fault]
+    assert await office.is_signed_in(elsewhere)
+    await execute(office.database, "update staff set second_factor_step = 0")
     for _ in range(2):
-        await office.accounts.remove_factor(nora, PASSWORD)
+        await office.accounts.remove_factor(nora, PASSWORD, used)
+    assert [one.id for one in await office.login.list_sessions(nora.staff.id)] == [nora.session_id]
     assert await office.sign_in()
     assert await office.actions(nora.staff.id) == ["create", "set-second-factor", "remove-second-factor"]
+
+
+async def test_a_code_is_not_found_out_by_trying_even_with_the_password(
+    office: Office, nora: OwnAccount
+) -> None:
+    secret = await office.set_up_factor(nora)
+    for _ in range(FREE_FAILURES):
+        with pytest.raises(errors.InvalidInput):
+            await office.accounts.remove_factor(nora, PASSWORD, "000000x")
+        await office.accounts.offer_factor(nora, PASSWORD)
+    with pytest.raises(errors.TooManyAttempts):
+        await office.accounts.remove_factor(nora, PASSWORD, await office.code(secret))
+
+
+async def test_a_second_factor_that_the_role_requires_is_not_removed(
+    office: Office, nora: OwnAccount
+) -> None:
+    accounts = Accounts(office.database, office.box, Passwords(QUICK), [Role.ADMIN])
+    assert accounts.lacks_factor(nora.staff)
+    secret = await office.set_up_factor(nora)
+    with pytest.raises(errors.InvalidInput, match="Your role requires a second factor"):
+        await accounts.remove_factor(nora, PASSWORD, await office.code(secret))
+    assert not accounts.lacks_factor(await office.staff.find(nora.staff.id))
+    # Another role does not require one.
+    viewer = nora._replace(staff=nora.staff._replace(role=Role.VIEWER))
+    await accounts.remove_factor(viewer, PASSWORD, await office.code(secret))
+
+
+@pytest.mark.parametrize("password", ["password123456", "Holdfast 2026!", "Sami Saleh 2026", "sami@example"])
+async def test_a_password_that_is_easy_to_guess_is_refused_wherever_one_is_chosen(
+    office: Office, password: str
+) -> None:
+    first = await create_first_setup_link(office.database)
+    assert first is not None
+    ways = [
+        office.staff.add_first_admin(first, SAMI, "Sami Saleh", password, REQUEST),
+        office.staff.add(SAMI, "Sami Saleh", Role.SALES, password, COMMAND),
+    ]
+    for chosen in ways:
+        with pytest.raises(errors.InvalidInput):
+            await chosen
+    _, token = await office.staff.invite(SAMI, "Sami Saleh", Role.SALES, COMMAND)
+    with pytest.raises(errors.InvalidInput):
+        await office.staff.choose_password(token, password, REQUEST)
+    await office.staff.choose_password(token, PASSWORD, REQUEST)
+    own = await office.oneself(await office.sign_in(SAMI))
+    with pytest.raises(errors.InvalidInput):
+        await office.accounts.change_password(own, PASSWORD, password)
 
 
 async def test_second_factors_are_sealed_anew_with_the_first_key(office: Office, nora: OwnAccount) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
+from collections.abc import Container
 from datetime import datetime, timedelta
 from ipaddress import ip_address
 from typing import NamedTuple
@@ -90,23 +92,10 @@ def add_attempt(attempts: Attempts, now: datetime) -> Attempts:
 # Passwords must be long; there are no rules about signs and capitals.
 
 SHORTEST_PASSWORD, LONGEST_PASSWORD = 12, 200
-
-# Common passwords of sufficient length.
-_COMMON_PASSWORDS = frozenset(
-    {
-        "123456789012", "1234567890123", "12345678901234", "123456789012345", "1234567890123456",
-        "123123123123", "111111111111", "000000000000", "012345678901", "987654321098", "abcdefghijkl",
-        "abcdefghijklm", "abcabcabcabc", "abcd12345678", "abc123abc123", "qwertyuiop12", "qwertyuiop123",
-        "qwertyuiopas", "qwertyqwerty", "qwerty123456", "qwerty1234567", "1q2w3e4r5t6y", "1qaz2wsx3edc",
-        "asdfghjkl123", "zxcvbnm12345", "passwordpassword", "password1234", "password12345",
-        "password123456", "password1234567", "password12345678", "passw0rd1234", "passw0rd12345",
-        "mypassword123", "changemechangeme", "changeme1234", "changeme12345", "letmeinletmein",
-        "letmein12345", "welcome12345", "welcome123456", "iloveyou1234", "iloveyouiloveyou",
-        "administrator", "administrator1", "admin1234567", "admin12345678", "adminadmin12",
-        "adminadminadmin", "holdfast1234", "holdfastholdfast", "backoffice12", "riyadh123456",
-        "saudiarabia1", "saudiarabia123", "correcthorsebatterystaple",
-    }
-)  # fmt: skip
+SHORTEST_OWN_WORD, LEAST_OTHERS = 4, 8
+_PRODUCT = "holdfast"
+_WORD = re.compile(r"[^\W_]+")
+_SEPARATORS = re.compile(r"[\s._@'-]+")
 
 
 def normalize_password(password: str) -> str:
@@ -117,15 +106,29 @@ def normalize_password(password: str) -> str:
     return unicodedata.normalize("NFKC", password[: 4 * LONGEST_PASSWORD])
 
 
-def password_fault(password: str, email: str, pointer: str = "/password") -> Fault | None:
+def password_fault(
+    password: str, name: str, email: str, common: Container[str], pointer: str = "/password"
+) -> Fault | None:
     password = normalize_password(password)
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
         message = "A password has %(least)s to %(most)s characters."
         return Fault(pointer, Message(message, {"least": SHORTEST_PASSWORD, "most": LONGEST_PASSWORD}))
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in password):
         return Fault(pointer, "A password is made of characters that can be typed.")
-    folded, address = password.casefold(), email.casefold()
-    is_guessable = folded in _COMMON_PASSWORDS or len(set(folded)) < 4
-    if is_guessable or folded in (address, address.partition("@")[0]):
+    folded = password.casefold()
+    others = _own_words(name, email).sub("", folded)
+    counted = _SEPARATORS.sub("", others)
+    if others != folded and len(counted) < LEAST_OTHERS:
+        message = "Besides your name, e-mail or Holdfast, a password needs %(count)s other characters."
+        return Fault(pointer, Message(message, {"count": LEAST_OTHERS}))
+    if folded in common or counted in common or len(set(others)) < 4:
         return Fault(pointer, "This password is among the first that anybody would try.")
     return None
+
+
+def _own_words(name: str, email: str) -> re.Pattern[str]:
+    """Match what others know of a person, whole and in parts; a short word may stand in any password."""
+    name, email = (normalize_password(text).casefold() for text in (name, email))
+    wholes = {name, "".join(name.split()), email, *email.split("@"), _PRODUCT}
+    words = {word for word in wholes.union(*map(_WORD.findall, wholes)) if len(word) >= SHORTEST_OWN_WORD}
+    return re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))))

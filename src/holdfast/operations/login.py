@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import hashlib
 import hmac
 import logging
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
+from importlib.resources import files
 from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID, uuid4
@@ -285,6 +287,13 @@ class Passwords:
     async def _run_in_thread(self, work: Callable[[], Result]) -> Result:
         async with self._slots:
             return await asyncio.to_thread(work)
+
+
+@cache
+def common_passwords() -> frozenset[str]:
+    """Read the vendored list: once, when a password is first chosen."""
+    packed = files("holdfast.operations").joinpath("vendor/common-passwords.txt.gz").read_bytes()
+    return frozenset(gzip.decompress(packed).decode().splitlines())
 
 
 # Encrypted values that a browser carries. None is stored.

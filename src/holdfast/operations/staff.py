@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, NamedTuple
 from uuid import UUID, uuid4
@@ -23,6 +23,7 @@ from holdfast.operations.login import (
     Passwords,
     accepted_step,
     check_password,
+    common_passwords,
     count_attempt,
     new_secret,
     reset_attempts,
@@ -42,6 +43,8 @@ _FIRST_PAGE = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
 _PAGE_SIZE = 1000
 _WRONG_PASSWORD = "This is not your password."  # noqa: S105
 _WRONG_CODE = "This is not the code that the app shows now."
+_WRONG_OR_USED_CODE = "This code is wrong, or was used before. Wait for the next one."
+_FACTOR_REQUIRED = "Your role requires a second factor."
 
 
 class Invited(NamedTuple):
@@ -85,7 +88,9 @@ class StaffAccounts:
     async def add(self, email: str, name: str, role: Role, password: str, author: Author) -> Staff:
         """Add a person with a password, who needs no set-up link."""
         email, name = email.strip(), name.strip()
-        raise_faults([email_fault(email), name_fault(name), password_fault(password, email)])
+        raise_faults(
+            [email_fault(email), name_fault(name), password_fault(password, name, email, common_passwords())]
+        )
         password_hash = await self._passwords.hash(password)
         async with self._database.writing() as connection:
             return await _insert(connection, email, name, role, password_hash, author)
@@ -133,7 +138,7 @@ class StaffAccounts:
         person = await self.find_invited(token)
         if person is None:
             raise InvalidSetupLink
-        raise_faults([password_fault(password, person.email)])
+        raise_faults([password_fault(password, person.name, person.email, common_passwords())])
         password_hash = await self._passwords.hash(password)
         async with self._database.writing() as connection:
             await _use_link(connection, token)
@@ -157,7 +162,9 @@ class StaffAccounts:
         email, name = email.strip(), name.strip()
         if await self.find_invited(token) is not None:
             raise InvalidSetupLink
-        raise_faults([email_fault(email), name_fault(name), password_fault(password, email)])
+        raise_faults(
+            [email_fault(email), name_fault(name), password_fault(password, name, email, common_passwords())]
+        )
         password_hash = await self._passwords.hash(password)
         async with self._database.writing() as connection:
             await _use_link(connection, token)
@@ -255,10 +262,25 @@ class Accounts:
     the password, nor lock its owner out.
     """
 
-    def __init__(self, database: Database, box: SecretBox, passwords: Passwords | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        box: SecretBox,
+        passwords: Passwords | None = None,
+        factor_roles: Collection[Role] = (),
+    ) -> None:
+        """``factor_roles``: the roles that require a second factor."""
         self._database = database
         self._box = box
         self._passwords = passwords or Passwords()
+        self._factor_roles = factor_roles
+
+    def requires_factor(self, person: Staff) -> bool:
+        return person.role in self._factor_roles
+
+    def lacks_factor(self, person: Staff) -> bool:
+        """Return whether a person has yet to set up the second factor that their role requires."""
+        return self.requires_factor(person) and not person.has_second_factor
 
     async def rename(self, own: OwnAccount, name: str) -> Staff:
         name = name.strip()
@@ -278,7 +300,8 @@ class Accounts:
 
     async def change_password(self, own: OwnAccount, old: str, new: str) -> None:
         """Change the password, and end all other sessions."""
-        raise_faults([password_fault(new, own.staff.email, "/newPassword")])
+        name, email = own.staff.name, own.staff.email
+        raise_faults([password_fault(new, name, email, common_passwords(), "/newPassword")])
         await self._check_password(own, old)
         password_hash = await self._passwords.hash(new)
         async with self._database.writing() as connection:
@@ -314,13 +337,25 @@ class Accounts:
             change = Change({"second_factor": False}, {"second_factor": True})
             await audit.record(connection, own.staff.id, own.author, "set-second-factor", change)
 
-    async def remove_factor(self, own: OwnAccount, password: str) -> None:
+    async def remove_factor(self, own: OwnAccount, password: str, code: str) -> None:
+        """Remove the second factor, and end all other sessions. Codes are counted on their own, so that a
+        right password does not reset the count of wrong ones."""
+        if self.requires_factor(own.staff):
+            raise InvalidInput.at("/code", _FACTOR_REQUIRED)
         await self._check_password(own, password)
+        subjects = subjects_of_browser(f"{email_key(own.staff.email)}\ncode", own.session_id)
+        await count_attempt(self._database, subjects)
         async with self._database.writing() as connection:
             account = await _lock_account(connection, own)
-            if not account.staff.has_second_factor:
+            await reset_attempts(connection, subjects)
+            if account.factor_sealed is None:
                 return
-            await staff.update_second_factor(connection, own.staff.id, None)
+            secret = self._box.open(account.factor_sealed)
+            step = accepted_step(secret, code, account.read_at, account.used_step)
+            if step is None:
+                raise InvalidInput.at("/code", _WRONG_OR_USED_CODE)
+            await staff.update_second_factor(connection, own.staff.id, None, step)
+            await login.delete_sessions(connection, own.staff.id, own.session_id)
             change = Change({"second_factor": True}, {"second_factor": False})
             await audit.record(connection, own.staff.id, own.author, "remove-second-factor", change)
 

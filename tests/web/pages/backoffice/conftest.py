@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.app import InProcessApp
+from tests.support.app import InProcessApp, running_app
 from tests.support.backoffice import Desk
 from tests.support.client import Project
 from tests.support.sql import Sql
@@ -35,6 +35,16 @@ def people(sql: Sql, server: InProcessApp) -> Iterator[People]:
     everybody = People(sql, server.address)
     yield everybody
     everybody.leave()
+
+
+@pytest.fixture(scope="module")
+def strict_people(sql: Sql, settings_of_servers: dict[str, str], server: InProcessApp) -> Iterator[People]:
+    """Where the role sales requires a second factor; ``server`` does the background work."""
+    settings = {**settings_of_servers, "HOLDFAST_SECOND_FACTOR_ROLES": "sales"}
+    with running_app(settings, background_work=False) as strict:
+        everybody = People(sql, strict.address)
+        yield everybody
+        everybody.leave()
 
 
 @pytest.fixture(scope="module")

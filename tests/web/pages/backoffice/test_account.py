@@ -70,7 +70,46 @@ def test_a_second_factor_is_set_up_confirmed_and_removed(nora: Person) -> None:
     assert "From now on you sign in with password and code." in page
     assert secret[:4] + " " not in page
     assert "This is not your password." in nora.refused(f"{path}/remove", wrong)
-    assert "The second factor was removed." in nora.done(f"{path}/remove", {"password": PASSWORD})
+    right = {"password": PASSWORD, "code": code_now(secret, 1)}
+    page = nora.refused(f"{path}/remove", {**right, "code": code_now(secret)})
+    assert "This code is wrong, or was used before." in page
+    page = nora.done(f"{path}/remove", right)
+    assert "The second factor was removed. All other sessions have ended." in page
+
+
+def test_staff_of_a_role_that_requires_a_second_factor_set_it_up_before_anything_else(
+    strict_people: People, sql: Sql
+) -> None:
+    assert "Projects" in strict_people.signed_in("viewer").see("/backoffice/projects")
+    sami = strict_people.signed_in("sales")
+    hashed = sql.run(Passwords(QUICK).hash(PASSWORD))
+    sql.execute("update staff set password_hash = $1 where email = $2", hashed, sami.email)
+    assert sami.look("/backoffice/projects?q=x").headers["location"] == ACCOUNT
+    assert sami.look("/backoffice/projects", **{"hx-request": "true"}).headers["hx-redirect"] == ACCOUNT
+    assert sami.look("/backoffice/projects/x/live", accept="text/event-stream").text.startswith(
+        "event: ended"
+    )
+    page = sami.see(ACCOUNT)
+    assert missing(page, "Your role requires a second factor.", "Present password", "Sign out") == []
+    assert [
+        text for text in ("New password", "/backoffice/bookings", "sign-out-elsewhere") if text in page
+    ] == []
+    page = sami.done(f"{ACCOUNT}/preferences", {"language": "ar", "digits": "latn", "theme": "auto"})
+    assert "دورك يتطلب التحقق بخطوتين." in page
+    sami.done(f"{ACCOUNT}/preferences", {"language": "en", "digits": "latn", "theme": "auto"})
+    assert "This is not your password." in sami.refused(f"{ACCOUNT}/second-factor", {"password": "not mine"})
+    secret = offered_secret(sami.done(f"{ACCOUNT}/second-factor", {"password": PASSWORD}))
+    assert "This is not the code" in sami.refused(f"{ACCOUNT}/second-factor/confirm", {"code": "000000x"})
+    page = sami.done(f"{ACCOUNT}/second-factor/confirm", {"code": code_now(secret)})
+    assert missing(page, "From now on you sign in with password and code.", "/backoffice/bookings") == []
+    assert "second-factor/remove" not in page
+    sami.see("/backoffice/projects")
+    removal = {"password": PASSWORD, "code": code_now(secret, 1)}
+    assert "Your role requires a second factor." in sami.refused(f"{ACCOUNT}/second-factor/remove", removal)
+    # A session that is open when the second factor goes has it set up again.
+    sql.execute("update staff set second_factor_sealed = null where email = $1", sami.email)
+    sami.see("/backoffice/projects", 303)
+    assert sami.submit("/backoffice/sign-out").headers["location"] == "/backoffice/sign-in"
 
 
 def test_sessions_are_listed_and_ended_the_others_or_all(nora: Person, sql: Sql) -> None:

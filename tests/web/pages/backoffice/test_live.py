@@ -96,6 +96,21 @@ def test_whoever_is_not_signed_in_or_no_longer_is_told_so(people: People, stored
         assert stream.rest() == []
 
 
+def test_a_stream_ends_when_the_second_factor_that_the_role_requires_is_gone(
+    tmp_path: Path, settings_of_servers: dict[str, str], sql: Sql, stored: Unit
+) -> None:
+    settings = {**settings_of_servers, "HOLDFAST_SECOND_FACTOR_ROLES": "viewer"}
+    with serving(tmp_path, settings) as server:
+        people = People(sql, server.address)
+        person = people.signed_in("viewer")
+        sql.execute("update staff set second_factor_sealed = 'x' where email = $1", person.email)
+        with watching(person, board(stored.project)) as stream:
+            sql.execute("update staff set second_factor_sealed = null where email = $1", person.email)
+            stream.next("ended")
+            assert stream.rest() == []
+        people.leave()
+
+
 @pytest.mark.slow
 def test_a_watched_server_stops_at_once(tmp_path: Path, database_url: str, sql: Sql, stored: Unit) -> None:
     with serving(tmp_path, {"HOLDFAST_DATABASE_URL": database_url}) as server:

@@ -28,6 +28,7 @@ from tests.support.staff_client import People, Person
 
 SESSION = "__Host-holdfast_session"
 SIGN_IN = "/backoffice/sign-in"
+ACCOUNT = "/backoffice/account"
 WAYS_OUT = ("/backoffice/sign-out", "/backoffice/account/sign-out-everywhere")
 NOT_YOURS = "Your role does not include this."
 NAMES = {
@@ -196,6 +197,20 @@ def test_a_page_is_for_the_roles_that_have_its_permission(
     assert (status, location.partition("?")[0]) == (303, SIGN_IN)
     answer = clients[Scope.ADMIN].request(way.method, way.address)
     assert (answer.status_code, answer.headers["location"].partition("?")[0]) == (303, SIGN_IN)
+
+
+def test_without_the_second_factor_that_the_role_requires_nothing_is_open_but_to_set_it_up(
+    strict_people: People,
+) -> None:
+    person, open_ways = strict_people.signed_in("sales"), set()
+    for way in (*GUARDED_PAGES, Way("GET", "/backoffice/nowhere", None), Way("POST", "/backoffice", None)):
+        if way.path == "/backoffice/sign-out":
+            continue
+        status, location, _ = visit(person, way)
+        if (status, location) != (303, ACCOUNT) or way.path == ACCOUNT:
+            open_ways.add(str(way))
+    own = {f"POST {ACCOUNT}/{form}" for form in ("preferences", "second-factor", "second-factor/confirm")}
+    assert open_ways == {f"GET {ACCOUNT}", *own}
 
 
 @pytest.mark.parametrize("way", OPEN_PAGES, ids=str)

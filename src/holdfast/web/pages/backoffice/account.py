@@ -11,11 +11,9 @@ from holdfast.domain.staff import DIGITS, LANGUAGES, Preferences, Theme
 from holdfast.operations.login import enrolment_url, format_secret
 from holdfast.operations.staff import OwnAccount
 from holdfast.web.errors import MalformedBody
-from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages
+from holdfast.web.pages.backoffice.base import ACCOUNT, StaffRequest, pages
 from holdfast.web.pages.templates import qr_code
 from holdfast.web.problems import problem_type
-
-ACCOUNT = f"{PREFIX}/account"
 
 # The first that is found counts: each says that it is most of the others, too.
 _BROWSERS = (
@@ -33,12 +31,14 @@ _UNKNOWN_BROWSER_LENGTH = 40
 async def show_account(
     request: StaffRequest, status: int = 200, failed_form: str = "", faults: dict[str, str] | None = None
 ) -> Response:
-    staff = request.staff
-    secret = await request.services.accounts.offered_factor(staff.id)
+    """Show only how to set up a second factor, while the role requires one that is missing."""
+    staff, accounts = request.staff, request.services.accounts
+    secret = await accounts.offered_factor(staff.id)
     return await request.render(
-        "account.html",
+        "account.html" if request.is_admitted else "second_factor.html",
         status,
         person=staff,
+        requires_factor=accounts.requires_factor(staff),
         secret=secret and format_secret(secret),
         qr=secret and qr_code(enrolment_url(secret, staff.email)),
         sessions=await request.services.login.list_sessions(staff.id),
@@ -94,8 +94,10 @@ async def confirm_second_factor(request: StaffRequest) -> Response:
 
 @pages.post("/account/second-factor/remove", back_to="/account")
 async def remove_second_factor(request: StaffRequest) -> Response:
-    change = request.services.accounts.remove_factor(_own_account(request), request.form.raw("password"))
-    return await _change(request, "remove", change, request._("The second factor was removed."))
+    own, form = _own_account(request), request.form
+    change = request.services.accounts.remove_factor(own, form.raw("password"), form.text("code"))
+    notice = request._("The second factor was removed. All other sessions have ended.")
+    return await _change(request, "remove", change, notice)
 
 
 @pages.post("/account/sign-out-elsewhere", back_to="/account")

@@ -26,6 +26,7 @@ from holdfast.web.pages.routes import LANGUAGE_COOKIE, SAFE_METHODS, PageRequest
 from holdfast.web.pagination import CursorCodec
 
 PREFIX = "/backoffice"
+ACCOUNT = f"{PREFIX}/account"
 PROJECTS_OFFERED = 500
 """How many projects a form or a filter lists at most."""
 
@@ -33,6 +34,9 @@ _SESSION_COOKIE = "holdfast_session"
 _FORM_COOKIE = "holdfast_form"
 _BROWSER_COOKIE = "holdfast_browser"
 _LONGEST_NEXT_PATH = 4096
+_SET_UP_FORMS = ("", "/preferences", "/second-factor", "/second-factor/confirm")
+# All that is open to staff who lack the second factor that their role requires.
+_OPEN_WITHOUT_FACTOR = {f"{PREFIX}/sign-out", *(ACCOUNT + form for form in _SET_UP_FORMS)}
 
 T = TypeVar("T")
 
@@ -70,7 +74,11 @@ class StaffRequest(PageRequest):
             self.notice = None if session.notice is None else Notice(*json.loads(session.notice))
 
     async def admit(self, *, is_public: bool) -> Response | None:
-        return self._redirect_to_login() if self.is_anonymous and not is_public else None
+        if is_public or self.is_admitted:
+            return None
+        if self.is_anonymous:
+            return self._lead_to(self._login_address())
+        return None if self.path in _OPEN_WITHOUT_FACTOR else self._lead_to(ACCOUNT)
 
     async def layout_values(self) -> dict[str, Any]:
         unseen_failures = None
@@ -108,8 +116,14 @@ class StaffRequest(PageRequest):
     def caller(self) -> Caller:
         return Caller.ADMIN if self.may(Permission.REVOKE_SALE) else Caller.STAFF
 
+    @property
+    def is_admitted(self) -> bool:
+        """Whether the person is signed in, and has the second factor that their role requires."""
+        session = self.staff_session
+        return session is not None and not self.services.accounts.lacks_factor(session.staff)
+
     def may(self, permission: Permission) -> bool:
-        return self.staff_session is not None and self.staff.may(permission)
+        return self.is_admitted and self.staff.may(permission)
 
     async def redirect_with_notice(self, path: str, text: str, kind: str = "done") -> Response:
         """Redirect to a page that shows the notice once."""
@@ -117,10 +131,11 @@ class StaffRequest(PageRequest):
         await self.services.login.leave_notice(self.staff_session.session_id, json.dumps([text, kind]))
         return self.redirect(path)
 
-    async def is_signed_in(self) -> bool:
-        """Ask again whether the session is open; this does not keep it open."""
-        session = await self.services.login.find(self.csrf_secret, takes_notice=False, is_click=False)
-        return session is not None
+    async def is_still_admitted(self) -> bool:
+        """Ask the database again; this does not keep the session open."""
+        find = self.services.login.find
+        self.staff_session = await find(self.csrf_secret, takes_notice=False, is_click=False)
+        return self.is_admitted
 
     @property
     def login_client(self) -> LoginClient:
@@ -213,14 +228,8 @@ class StaffRequest(PageRequest):
         self.preferences = preferences
         self.language = language_of(preferences.language, preferences.digits, self.context.time_zone)
 
-    def _redirect_to_login(self) -> Response:
-        """Only what can be requested again is returned to after the sign-in.
-
-        A script would follow a redirect unseen, and take the sign-in page for what it has requested: it gets
-        a response that its library understands.
-        """
-        if b"text/event-stream" in self.header_values.get(b"accept", b""):
-            return Response(event("ended", b"{}"), headers={**PAGE_HEADERS, "Content-Type": EVENT_STREAM})
+    def _login_address(self) -> str:
+        """Only what can be requested again is returned to after the sign-in."""
         next_path = local_path(self.full_path) if self.method in SAFE_METHODS else PREFIX
         if self.is_fragment:
             # The page on which the script runs, not the part of it that it asks for.
@@ -228,7 +237,13 @@ class StaffRequest(PageRequest):
             with suppress(ValueError):
                 page = urlsplit(self.header(b"hx-current-url"))
                 next_path = local_path(f"{page.path}?{page.query}" if page.query else page.path)
-        address = f"{PREFIX}/sign-in" + ("" if next_path == PREFIX else f"?next={quote(next_path, safe='')}")
+        return f"{PREFIX}/sign-in" + ("" if next_path == PREFIX else f"?next={quote(next_path, safe='')}")
+
+    def _lead_to(self, address: str) -> Response:
+        """A script would follow a redirect unseen, and take the page for what it has requested: it gets a
+        response that its library understands."""
+        if b"text/event-stream" in self.header_values.get(b"accept", b""):
+            return Response(event("ended", b"{}"), headers={**PAGE_HEADERS, "Content-Type": EVENT_STREAM})
         if self.is_fragment:
             return self.no_content(HX_Redirect=address)
         return RedirectResponse(address, 303, headers=PAGE_HEADERS)

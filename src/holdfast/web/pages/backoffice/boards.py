@@ -44,7 +44,7 @@ async def stream_updates(request: StaffRequest, slug: str) -> Response:
     as_table = query.text("view") == "table"
     render = partial(render_events, language=request.language, slug=slug, filters=filters, as_table=as_table)
     updates = ProjectUpdates(live_updates, watcher, render)
-    return EventStream(updates, request.is_signed_in, request.stopping)
+    return EventStream(updates, request.is_still_admitted, request.stopping)
 
 
 @pages.get("/projects/{slug}", Permission.SEE_UNITS)
