@@ -32,8 +32,8 @@ class BrowserPage(NamedTuple, Generic[AnyScene]):
     """None: what is shown where there is no page, or a page of somebody else."""
     path: Callable[[AnyScene], str]
     role: str | None = "admin"
-    """Of staff; None: nobody is signed in. Buyers have none. A newcomer is an integrator who has yet to set up
-    the second factor that the role requires."""
+    """Of staff; None: nobody is signed in. Buyers have none. A newcomer is an integrator who has yet to set
+    up the second factor that the role requires."""
     status: int = 200
     both_sizes: bool = False
     """Whether there is a screenshot of it at the width of a desk and of a phone."""
