@@ -51,6 +51,7 @@ def test_a_second_factor_is_asked_for_after_the_password(open_window: Open, offi
     expect(page.get_by_role("heading", level=1)).to_have_text("Projects")
 
 
+@pytest.mark.slow
 def test_whoever_needs_a_second_factor_sets_it_up_after_the_password(
     open_window: Open, office: Office
 ) -> None:

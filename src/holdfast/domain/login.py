@@ -109,6 +109,7 @@ def normalize_password(password: str) -> str:
 def password_fault(
     password: str, name: str, email: str, common: Container[str], pointer: str = "/password"
 ) -> Fault | None:
+    """``common``: passwords that many people have, in lower case."""
     password = normalize_password(password)
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
         message = "A password has %(least)s to %(most)s characters."

@@ -1,5 +1,6 @@
 """One's own account."""
 
+import re
 import secrets
 
 import pytest
@@ -110,6 +111,20 @@ def test_staff_of_a_role_that_requires_a_second_factor_set_it_up_before_anything
     sql.execute("update staff set second_factor_sealed = null where email = $1", sami.email)
     sami.see("/backoffice/projects", 303)
     assert sami.submit("/backoffice/sign-out").headers["location"] == "/backoffice/sign-in"
+
+
+def test_after_a_reset_a_second_factor_that_the_role_requires_is_set_up_again(
+    strict_people: People, sql: Sql
+) -> None:
+    sami, admin = strict_people.signed_in("sales"), strict_people.signed_in("admin")
+    sql.execute("update staff set second_factor_sealed = 'x' where email = $1", sami.email)
+    sami.see("/backoffice/projects")
+    page = admin.submit(f"/backoffice/staff/{sami.staff_id}/reset").text
+    link = re.search(r"/backoffice/set-up/[\w-]+", page)
+    assert link is not None
+    chosen = {"password": NEW_PASSWORD, "again": NEW_PASSWORD}
+    assert sami.submit(link[0], chosen, on=link[0]).headers["location"] == "/backoffice"
+    assert sami.look("/backoffice").headers["location"] == ACCOUNT
 
 
 def test_sessions_are_listed_and_ended_the_others_or_all(nora: Person, sql: Sql) -> None:
