@@ -138,8 +138,8 @@ class LosingDatabase(WrappedDatabase):
             yield connection
 
     @asynccontextmanager
-    async def transaction(self, connection: Connection) -> AsyncIterator[None]:
-        async with self._losing(self._database.transaction(connection)):
+    async def transaction(self, connection: Connection, **options: Any) -> AsyncIterator[None]:
+        async with self._losing(self._database.transaction(connection, **options)):
             yield
 
     @asynccontextmanager

@@ -80,8 +80,8 @@ SCHEMA = """
 
 
 class Cluster:
-    def __init__(self, folder: Path, version: int = NEWEST) -> None:
-        self._postgres = EmbeddedPostgres(folder, version=version, extra_settings=SETTINGS)
+    def __init__(self, folder: Path, version: int = NEWEST, **settings: str) -> None:
+        self._postgres = EmbeddedPostgres(folder, version=version, extra_settings=SETTINGS | settings)
         self._has_template = False
         self._shared: tuple[str, dict[str, str]] | None = None
         self.url = ""
@@ -91,6 +91,12 @@ class Cluster:
         self._postgres.start()
         self.url = self._postgres.owner_url
         remember_owner(self._postgres.url, self.url)
+
+    def allow_tcp(self) -> None:
+        """Let anybody in who reaches the port that its settings name."""
+        with (self._postgres.cluster / "pg_hba.conf").open("w") as file:
+            file.write("local all all trust\nhost all all 127.0.0.1/32 trust\n")
+        self._execute("select pg_reload_conf()")
 
     @property
     def log(self) -> Path:

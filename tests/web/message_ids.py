@@ -22,7 +22,6 @@ NOT_TOLD = (
     "The database refused the change ({}).",
     "There is no reference for the number {}.",
     "An exact decimal with at most {} decimals.",
-    "The database is not open.",
     "PostgreSQL gave the rows in another order than that of the keys.",
     "Send the token that came with the hold as `Authorization: Bearer <token>`.",
     "Printable text with no space at either end. Null: not known.",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 from uuid import UUID
 
@@ -17,7 +18,7 @@ import asyncpg
 
 from holdfast.domain.errors import DatabaseUnavailable, SchemaNotCurrent
 from holdfast.domain.project import Project
-from holdfast.storage.notifications import LOST_CONNECTION, NOTIFY, Notifier
+from holdfast.storage.notifications import CLOSE_SECONDS, LOST_CONNECTION, NOTIFY, Notifier
 
 Connection = asyncpg.Connection
 Row = asyncpg.Record | tuple[Any, ...]
@@ -34,13 +35,11 @@ FOREGROUND, BACKGROUND = "holdfast", "holdfast background"
 CONNECT_TIMEOUT_SECONDS = 3.0
 COMMAND_TIMEOUT_SECONDS = 20.0
 WAIT_SECONDS = 5.0
-CLOSE_SECONDS = 1.0
 
-# SQLSTATE classes in which the database, not the statement, is at fault: connection, authorisation,
-# catalogue, resources, state, operator intervention, system, internal. 25006 is a server that has
-# become a standby, 25P03 one that ended a transaction because it was idle.
-_UNAVAILABLE_CLASSES = ("08", "28", "3D", "53", "55", "57", "58", "XX")
-_UNAVAILABLE_STATES = ("25006", "25P03")
+# Classes of SQLSTATE, and single ones, in which the database is at fault and not the statement: connection,
+# a server that has become a standby, a transaction that was idle, authorisation, catalogue, resources, state,
+# operator intervention, system, internal.
+_UNAVAILABLE_STATES = ("08", "25006", "25P03", "28", "3D", "53", "55", "57", "58", "XX")
 # The server is gone or going, and does not say whether it has committed.
 _COMMIT_UNKNOWN_STATES = ("08", "57P")
 # The server answers, and then closes the connection, which the driver does not know yet.
@@ -63,6 +62,18 @@ _SESSION = {
     # A process that stops in the middle of a transaction must not keep its locks.
     "idle_in_transaction_session_timeout": "10s",
 }
+
+# For both ends of every connection: a setting of the server, and the option of our socket. A machine that has
+# not answered for 30 seconds is gone: the server ends the session and frees its locks, our kernel says so.
+TCP_OPTIONS = {
+    "tcp_keepalives_idle": (socket.TCP_KEEPIDLE, 10),
+    "tcp_keepalives_interval": (socket.TCP_KEEPINTVL, 5),
+    "tcp_keepalives_count": (socket.TCP_KEEPCNT, 4),
+    "tcp_user_timeout": (socket.TCP_USER_TIMEOUT, 30_000),
+}
+PEER_SETTINGS = {name: str(value) for name, (_, value) in TCP_OPTIONS.items()}
+# A server that runs a statement, or waits for a lock, looks for its client only if it is told to.
+PEER_SETTINGS["client_connection_check_interval"] = "10s"
 
 # For one that waits, or works, for as long as it takes.
 NO_TIMEOUTS = {
@@ -119,17 +130,14 @@ class Database:
     ) -> None:
         """``name`` is the application name of the connections, ``settings`` their further parameters."""
 
-        def pool(size: int, of_kind: Mapping[str, str]) -> Connections:
+        def pool(size: int, of_kind: Mapping[str, str], **options: Any) -> Connections:
             server_settings = {**_SESSION, **of_kind, **settings, "application_name": name}
             return Connections(
-                size,
-                dsn=database_url,
-                connect=connect,
-                command_timeout=COMMAND_TIMEOUT_SECONDS,
-                server_settings=server_settings,
+                size, dsn=database_url, connect=connect, server_settings=server_settings, **options
             )
 
-        self._writers, self._readers = pool(writers, _PLAN_ONCE), pool(readers, {})
+        self._writers = pool(writers, _PLAN_ONCE, connection_class=_WritingConnection)
+        self._readers = pool(readers, {}, command_timeout=COMMAND_TIMEOUT_SECONDS)
         self._notifier = Notifier(self._notify)
         self.project_cache: ProjectCache = {}
 
@@ -157,18 +165,21 @@ class Database:
     @asynccontextmanager
     async def reading_snapshot(self) -> AsyncIterator[Connection]:
         """All statements see the database as it was at the first."""
-        async with (
-            self.reading() as connection,
-            connection.transaction(isolation="repeatable_read", readonly=True),
-        ):
+        snapshot = {"isolation": "repeatable_read", "readonly": True}
+        async with self.reading() as connection, self.transaction(connection, **snapshot):
             yield connection
 
     @asynccontextmanager
     async def writing_autocommit(self) -> AsyncIterator[Connection]:
         """No transaction around it: each statement is one, and is stored when it is answered."""
         with translate_errors():
-            async with self._writers.one() as connection:
-                yield connection
+            try:
+                async with self._writers.one() as connection:
+                    yield connection
+            except asyncpg.ReadOnlySQLTransactionError:
+                # Another server takes writes now. Readers would go on to read what is no longer true.
+                await self.replace_connections()
+                raise
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
@@ -177,19 +188,16 @@ class Database:
             yield connection
 
     @asynccontextmanager
-    async def transaction(self, connection: Connection) -> AsyncIterator[None]:
-        transaction = connection.transaction()
+    async def transaction(self, connection: Connection, **options: Any) -> AsyncIterator[None]:
+        transaction = connection.transaction(**options)
         await transaction.start()
         try:
             yield
-        except asyncio.CancelledError:
-            # The connection is terminated, which rolls back without a wait for the answer.
+        except (asyncio.CancelledError, *LOST_CONNECTION):
+            # The connection is given up, which rolls back without a wait for the answer.
             raise
         except BaseException:
-            try:
-                await transaction.rollback()
-            except (asyncpg.PostgresError, *LOST_CONNECTION):
-                terminate(connection)
+            await transaction.rollback()
             raise
         try:
             await transaction.commit()
@@ -198,7 +206,6 @@ class Database:
             state = getattr(failure, "sqlstate", None) or "08000"
             if not state.startswith(_COMMIT_UNKNOWN_STATES):
                 raise
-            terminate(connection)
             raise CommitUnknown from failure
 
     async def read(
@@ -241,7 +248,8 @@ async def connect(
 
     asyncpg's own list of hosts shares one timeout and ends at a host that rejects the login.
     """
-    options.setdefault("target_session_attrs", "read-write")
+    options = {"target_session_attrs": "read-write", "connection_class": WatchedConnection, **options}
+    options["server_settings"] = PEER_SETTINGS | options.get("server_settings", {})
     last_failure: Exception | None = None
     for host, port in parse_hosts(database_url):
         try:
@@ -322,7 +330,7 @@ def _translate(failure: asyncpg.PostgresError) -> Exception:
     is_outdated = isinstance(failure, asyncpg.InvalidCachedStatementError)
     if is_outdated or state in _CONFLICT_STATES or constraint.startswith(_CONFLICT_CONSTRAINTS):
         return TransactionConflict(str(failure))
-    if state.startswith(_UNAVAILABLE_CLASSES) or state in _UNAVAILABLE_STATES:
+    if state.startswith(_UNAVAILABLE_STATES):
         return DatabaseUnavailable()
     if state == _OUTDATED_STATE:
         return SchemaNotCurrent()
@@ -335,13 +343,12 @@ class Connections:
     """asyncpg's pool with limited waits; connections are opened when first needed, and replaced when lost."""
 
     def __init__(self, size: int, **options: Any) -> None:
-        self._options = options | {"connection_class": _Connection, "max_size": size}
-        self._opened: asyncpg.Pool | None = None
+        self._options = {"connection_class": WatchedConnection, "max_size": size, **options}
         self._free = asyncio.Semaphore(size)
 
     async def open(self) -> None:
         """Open the pool in the running loop, without a connection."""
-        self._opened = await asyncpg.create_pool(
+        self._pool: asyncpg.Pool = await asyncpg.create_pool(
             min_size=0,
             max_queries=sys.maxsize,
             max_inactive_connection_lifetime=0,
@@ -350,37 +357,42 @@ class Connections:
             **self._options,
         )
 
-    @property
-    def _pool(self) -> asyncpg.Pool:
-        assert self._opened is not None, "The database is not open."
-        return self._opened
-
     @asynccontextmanager
     async def one(self) -> AsyncIterator[asyncpg.Connection]:
         # Limit the wait for a free connection, and not the time that it takes to connect.
         async with asyncio.timeout(WAIT_SECONDS if self._free.locked() else None):
             await self._free.acquire()
         try:
-            acquired = await self._pool.acquire()
-            connection = cast(asyncpg.Connection, acquired)
-            try:
-                yield connection
-            except asyncio.CancelledError:
-                # Do not wait until the server has cancelled the statement.
-                terminate(connection)
-                raise
-            except (asyncpg.PostgresError, *LOST_CONNECTION) as failure:
-                state = failure.sqlstate if isinstance(failure, asyncpg.PostgresError) else "08000"
-                if (state or "").startswith(_CONNECTION_CLOSED_STATES):
-                    terminate(connection)
-                    # Idle connections are probably lost too, which a statement on each would find out only
-                    # by waiting.
-                    await self.expire()
-                raise
-            finally:
-                await self._pool.release(acquired)
-        finally:
+            connection: Any = await self._pool.acquire()
+        except BaseException:
             self._free.release()
+            raise
+        is_lost = False
+        try:
+            yield connection
+        except (asyncio.CancelledError, asyncpg.PostgresError, CommitUnknown, *LOST_CONNECTION) as failure:
+            state = getattr(failure, "sqlstate", None) or "08000"
+            is_lost = state.startswith(_CONNECTION_CLOSED_STATES)
+            if is_lost and not isinstance(failure, asyncio.CancelledError):
+                # Idle connections are probably lost too, which statements would find out only by waiting.
+                await self.expire()
+            raise
+        finally:
+            statement = getattr(connection, "unanswered", None)
+            if statement is not None and not statement.done():
+                # The server still works for it: new connections in its place would use up what it allows.
+                statement.add_done_callback(lambda _: self._terminate(connection))
+            elif is_lost:
+                self._terminate(connection)
+            else:
+                self._free.release()
+                await self._pool.release(connection)
+
+    def _terminate(self, connection: asyncpg.Connection) -> None:
+        # One that was lost has left the pool already, and rejects every call.
+        with suppress(asyncpg.InterfaceError):
+            connection.terminate()
+        self._free.release()
 
     async def close(self) -> None:
         """Wait a while for those who use a connection; then asyncpg terminates it."""
@@ -393,17 +405,50 @@ class Connections:
         await self._pool.expire_connections()
 
 
-class _Connection(asyncpg.Connection):
+class WatchedConnection(asyncpg.Connection):
+    """Is lost when the machine of the server no longer answers."""
+
+    def __init__(self, protocol: Any, transport: asyncio.BaseTransport, *others: Any) -> None:
+        super().__init__(protocol, transport, *others)
+        self.watch(transport)
+
+    @staticmethod
+    def watch(transport: asyncio.BaseTransport) -> None:
+        sock = transport.get_extra_info("socket")
+        if sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in TCP_OPTIONS.values():
+                sock.setsockopt(socket.IPPROTO_TCP, option, value)
+
     async def close(self, *, timeout: float | None = None) -> None:
         """Close, also when the server has gone: the pool closes expired ones in a task that nobody awaits."""
         with suppress(OSError):
-            await super().close(timeout=timeout)
+            await super().close(timeout=timeout or CLOSE_SECONDS)
 
 
-def terminate(connection: asyncpg.Connection) -> None:
-    """Close at once; a connection that was lost has left the pool already, and rejects every call."""
-    with suppress(asyncpg.InterfaceError):
-        connection.terminate()
+def _left_to_server(method: Any) -> Any:
+    """Let callers be cancelled, or wait too long, while the statement goes on and ends by its own timeout.
+
+    The driver would ask the server to cancel it. A commit that waits for a standby would then become visible,
+    although the standby does not have it.
+    """
+
+    async def call(self: _WritingConnection, *arguments: Any, **options: Any) -> Any:
+        self.unanswered = asyncio.ensure_future(method(self, *arguments, **options))
+        async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
+            return await asyncio.shield(self.unanswered)
+
+    return call
+
+
+class _WritingConnection(WatchedConnection):
+    unanswered: asyncio.Future[Any]
+    """The last statement: if it is not done, nobody waits for it any more."""
+    execute = _left_to_server(asyncpg.Connection.execute)
+    executemany = _left_to_server(asyncpg.Connection.executemany)
+    fetch = _left_to_server(asyncpg.Connection.fetch)
+    fetchrow = _left_to_server(asyncpg.Connection.fetchrow)
+    fetchval = _left_to_server(asyncpg.Connection.fetchval)
 
 
 async def _keep_session(connection: asyncpg.Connection) -> None:

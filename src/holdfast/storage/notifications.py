@@ -23,6 +23,7 @@ GAP_SECONDS = 0.01
 ALIVE_SECONDS = 5.0
 """So often a listener checks its connection."""
 PAUSE_AFTER_FAILURE_SECONDS = 1.0
+CLOSE_SECONDS = 1.0
 
 _FAILED = (asyncpg.PostgresError, *LOST_CONNECTION)
 _log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ class Notifier:
 
     async def close(self) -> None:
         if self._sending is not None:
-            await self._sending
+            await asyncio.wait((self._sending,), timeout=CLOSE_SECONDS)
 
     async def _run(self) -> None:
         with suppress(*_FAILED):
@@ -74,7 +75,8 @@ async def _listen(connection: asyncpg.Connection, wake: Callable[[], None], stop
         wake()
         while not stop.is_set():
             await _pause(stop, ALIVE_SECONDS)
-            await connection.execute("select")
+            if await connection.fetchval("show transaction_read_only") == "on":
+                raise ConnectionError("Another server takes writes now.")
     except _FAILED:
         _log.warning("the connection that listens for new deliveries was lost")
     finally:

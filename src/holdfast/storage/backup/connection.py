@@ -13,10 +13,9 @@ from pathlib import Path
 from ssl import SSLContext
 from typing import Any, NamedTuple
 
-import asyncpg
 from asyncpg import connect_utils as driver
 
-from holdfast.storage.database import NO_TIMEOUTS, Connection, connect, translate_errors
+from holdfast.storage.database import NO_TIMEOUTS, PEER_SETTINGS, WatchedConnection, connect, translate_errors
 from holdfast.storage.embedded.cluster import program_environment, program_folder
 from holdfast.storage.errors import BackupError
 
@@ -34,7 +33,7 @@ _CLOSE_SECONDS = 1.0
 
 
 class Client(NamedTuple):
-    connection: Connection
+    connection: WatchedConnection
     programs: Mapping[str, str]
     """The environment in which a program of PostgreSQL finds the same server. Nothing of it stands in its
     command line, which anybody on the machine can read."""
@@ -52,14 +51,13 @@ async def open_client(database_url: str) -> AsyncIterator[Client]:
         yield Client(connection, await _environment(connection, stack))
 
 
-class _AddressedConnection(asyncpg.Connection):
+class _AddressedConnection(WatchedConnection):
     """Knows its address and parameters, as the driver has read them from the URL and the environment."""
 
-    def __init__(
-        self, protocol: Any, transport: Any, loop: Any, addr: str | tuple[str, int], config: Any, params: Any
-    ) -> None:
-        super().__init__(protocol, transport, loop, addr, config, params)
-        self.address, self.parameters = addr, params
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.address: str | tuple[str, int] = arguments[3]
+        self.parameters = arguments[5]
 
 
 async def _environment(connection: _AddressedConnection, stack: AsyncExitStack) -> dict[str, str]:
@@ -84,6 +82,7 @@ async def _environment(connection: _AddressedConnection, stack: AsyncExitStack) 
         "PGAPPNAME": _NAME,
         "PGSSLMODE": "disable",
         "PGGSSENCMODE": "disable",
+        "PGOPTIONS": " ".join(f"-c{name}={value}" for name, value in PEER_SETTINGS.items()),
     }
     if isinstance(parameters.password, str):
         variables["PGPASSWORD"] = parameters.password
@@ -138,6 +137,8 @@ async def run_program(
     process = await asyncio.create_subprocess_exec(
         program_folder(NEWEST_SERVER) / "bin" / name,
         *arguments,
+        # For one that connects; no variable of the environment says this.
+        *(["--dbname=keepalives_idle=10 keepalives_interval=5 tcp_user_timeout=30000"] if variables else []),
         stdin=PIPE if takes_input else DEVNULL,
         stdout=PIPE,
         stderr=PIPE,
@@ -194,6 +195,7 @@ async def _relay(service: _Service, reader: StreamReader, writer: StreamWriter) 
         try:
             far_reader, far_writer = await _connect(service)
             try:
+                WatchedConnection.watch(far_writer.transport)
                 await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
             finally:
                 await _close(far_writer)
