@@ -10,7 +10,7 @@ from holdfast.background.holds import LONGEST_PAUSE_SECONDS, SHORTEST_PAUSE_SECO
 from holdfast.storage.database import BACKGROUND, Database
 from holdfast.storage.holds import is_foreground_busy
 from tests.support.sales import hold, make_lapse, new_units, reserve
-from tests.support.sql import MAY_IDLE, value
+from tests.support.sql import MAY_IDLE, REFUSE, execute, value
 
 HELD = "select count(*) from unit where status = 'held'"
 RELEASED = "select count(*) from event where type = 'unit.released'"
@@ -56,6 +56,22 @@ async def test_a_locked_unit_is_tried_again_after_the_shortest_pause(database: D
         await writer.execute("select from unit for update")
         assert await loop.run_once() == SHORTEST_PAUSE_SECONDS
     assert await loop.run_once() == LONGEST_PAUSE_SECONDS
+    assert await value(database, HELD) == 0
+
+
+async def test_a_unit_that_cannot_be_released_is_tried_again_later(database: Database) -> None:
+    """Until then the loop pauses as if there were no such unit."""
+    await add_lapsed(database, 3)
+    refused = REFUSE.format(table="unit", state="raise_exception", condition="new.code = 'A-01'")
+    await execute(database, refused)
+    loop = HoldExpiryLoop(database)
+    assert [await loop.run_once() for _ in range(2)] == [LONGEST_PAUSE_SECONDS] * 2
+    assert await value(database, HELD) == 1
+    await execute(database, "drop trigger refuse on unit")
+    assert await loop.run_once() == LONGEST_PAUSE_SECONDS
+    assert await value(database, HELD) == 1
+    loop._failed = dict.fromkeys(loop._failed, 0.0)
+    await loop.run_once()
     assert await value(database, HELD) == 0
 
 

@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from holdfast.domain.booking import Booking, BookingStatus
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.status import Status
 from holdfast.operations.holds import expire_due_holds
 from holdfast.operations.units import PatchUnit, Units
-from holdfast.storage.database import ConstraintViolated, Database
+from holdfast.storage.database import Database
 from tests.operations.scene import new_keys
 from tests.support.inventory import SLUG
 from tests.support.sales import done, found, hold, make_lapse, new_unit, reserve, sell, sign
@@ -105,7 +108,40 @@ async def test_a_release_is_written_whole_or_not_at_all(database: Database, tabl
     await make_lapse(database, await hold(database, key))
     before = await rows(database, STATE)
     await execute(database, REFUSE.format(table=table, state="check_violation", condition="true"))
-    with pytest.raises(ConstraintViolated):
-        await expire_due_holds(database, 10)
+    assert await expire_due_holds(database, 10) == 1
     assert await rows(database, STATE) == before
     assert await rows(database, ENTRIES) == []
+
+
+async def test_units_that_cannot_be_released_do_not_stop_the_others(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whether a constraint or a trigger refuses them; each is logged once, and left out until its time."""
+    keys = await new_keys(database, *(f"A-{number:02}" for number in range(20)))
+    await make_lapse(database, *[await hold(database, key) for key in keys])
+    condition = "new.code in ('A-03', 'A-04', 'A-17') and new.status = 'available'"
+    await execute(database, REFUSE.format(table="unit", state="raise_exception", condition=condition))
+    failed: dict[UUID, float] = {}
+    assert await expire_due_holds(database, 100, failed) == 20
+    assert await expire_due_holds(database, 100, failed) == 0
+    held = await rows(database, "select id, code from unit where status = 'held' order by code")
+    assert [row["code"] for row in held] == ["A-03", "A-04", "A-17"]
+    assert {row["id"] for row in held} == failed.keys()
+    assert sorted(vars(one)["fields"]["unitCode"] for one in caplog.records) == ["A-03", "A-04", "A-17"]
+    await execute(database, "drop trigger refuse on unit")
+    assert await expire_due_holds(database, 100, {}) == 3
+
+
+@pytest.mark.parametrize("state", ["cannot_connect_now", "deadlock_detected"])
+async def test_a_failure_of_the_database_is_no_fault_of_a_unit(database: Database, state: str) -> None:
+    keys = await new_keys(database, "A-1", "A-2")
+    await make_lapse(database, *[await hold(database, key) for key in keys])
+    await execute(
+        database,
+        "create sequence tries",
+        REFUSE.format(table="unit", state=state, condition="nextval('tries') > 0"),
+    )
+    failed: dict[UUID, float] = {}
+    with suppress(DatabaseUnavailable):
+        assert await expire_due_holds(database, 10, failed) == 0
+    assert (failed, await rows(database, "select last_value from tries")) == ({}, [{"last_value": 1}])

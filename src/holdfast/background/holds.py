@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from uuid import UUID
 
 from holdfast.operations.holds import expire_due_holds
 from holdfast.storage import holds
@@ -27,14 +28,16 @@ class HoldExpiryLoop:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lanes = self._batches = 1
+        self._failed: dict[UUID, float] = {}
 
     async def run_once(self) -> float:
         """Expire some batches in each lane. While more are due, return no pause or a short one."""
         started_at = time.monotonic()
+        self._failed = {unit_id: until for unit_id, until in self._failed.items() if until > started_at}
         are_behind = await asyncio.gather(*(self._lane() for _ in range(self._lanes)))
         if not any(are_behind):
             self._lanes = self._batches = 1
-            seconds = await self._database.read(holds.seconds_until_next_end)
+            seconds = await self._database.read(holds.seconds_until_next_end, list(self._failed))
             longest = LONGEST_PAUSE_SECONDS
             return longest if seconds is None else min(max(seconds, SHORTEST_PAUSE_SECONDS), longest)
         if await self._database.read(holds.is_foreground_busy):
@@ -46,6 +49,6 @@ class HoldExpiryLoop:
     async def _lane(self) -> bool:
         """Return whether there is more to do."""
         for _ in range(self._batches):
-            if await expire_due_holds(self._database, EXPIRED_AT_ONCE) < EXPIRED_AT_ONCE:
+            if await expire_due_holds(self._database, EXPIRED_AT_ONCE, self._failed) < EXPIRED_AT_ONCE:
                 return False
         return True

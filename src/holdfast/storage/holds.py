@@ -33,7 +33,7 @@ _LOCK_DUE = f"""
     select id, project_id, status, {_ENDS_AT}, version, updated_at, code,
         (select slug from project where project.id = unit.project_id)
     from unit
-    where {_ENDS_AT} <= statement_timestamp()
+    where {_ENDS_AT} <= statement_timestamp() and id <> all($2::uuid[])
     order by {_ENDS_AT} limit $1
     for no key update skip locked
 """
@@ -66,14 +66,14 @@ _EXPIRE = f"""
 # The seconds until the next hold or reservation ends.
 _NEXT_END = f"""
     select extract(epoch from {_ENDS_AT} - clock_timestamp())::float8
-    from unit where {_ENDS_AT} is not null
+    from unit where {_ENDS_AT} is not null and id <> all($1::uuid[])
     order by {_ENDS_AT} limit 1
 """
 
 
-async def lock_due_units(connection: Connection, limit: int) -> list[DueUnit]:
-    """Lock units whose hold or reservation is over, the longest over first."""
-    rows = await connection.fetch(_LOCK_DUE, limit)
+async def lock_due_units(connection: Connection, limit: int, left_out: Sequence[UUID]) -> list[DueUnit]:
+    """Lock units whose hold or reservation is over, the longest over first, without those left out."""
+    rows = await connection.fetch(_LOCK_DUE, limit, left_out)
     return [DueUnit(row[0], row[1], Status(row[2]), *row[3:]) for row in rows]
 
 
@@ -89,6 +89,6 @@ async def store_expired(connection: Connection, expired: Sequence[ExpiredUnit]) 
     return int(await connection.fetchval(_EXPIRE, entries, [unit.event for unit in expired], rows))
 
 
-async def seconds_until_next_end(connection: Connection) -> float | None:
-    seconds: float | None = await connection.fetchval(_NEXT_END)
+async def seconds_until_next_end(connection: Connection, left_out: Sequence[UUID]) -> float | None:
+    seconds: float | None = await connection.fetchval(_NEXT_END, left_out)
     return seconds
