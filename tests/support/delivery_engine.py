@@ -100,7 +100,14 @@ class Engine:
         while (latest := await self.value("select count(*) from attempt")) > attempts:
             attempts = latest
             await self.dispatcher.run_once()
-            await self.dispatcher.drain()
+            await self.drain()
+
+    async def drain(self) -> None:
+        """Wait for attempts under way, and record them."""
+        while (own := self.dispatcher)._sending or own._records or own._unsent:
+            if own._sending:
+                await asyncio.wait(own._sending)
+            await own._flush()
 
     @asynccontextmanager
     async def running(self, listening_to: str | None = None) -> AsyncIterator[asyncio.Event]:

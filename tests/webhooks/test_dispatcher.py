@@ -9,7 +9,9 @@ import pytest
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import CUT_OFF, SEALING_KEY_MISSING, DeliveryStatus, Schedule
 from holdfast.domain.endpoint import IssuedSecret
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.signature import sign
+from holdfast.operations.delivery_queue import DeliveryQueue
 from holdfast.operations.holds import expire_due_holds
 from holdfast.storage import database as database_module
 from holdfast.storage import notifications
@@ -130,7 +132,7 @@ async def test_a_full_dispatcher_claims_nothing_more(engine: Engine, monkeypatch
             await engine.dispatcher.run_once()
         assert await engine.value("select count(*) from in_flight") == 2
         gate.open()
-        await engine.dispatcher.drain()
+        await engine.drain()
 
 
 async def test_a_retry_has_the_same_id_and_body_and_is_signed_with_the_new_secret(engine: Engine) -> None:
@@ -178,7 +180,7 @@ async def test_a_claim_that_is_not_fresh_reads_its_secret_again_or_is_given_back
                 rotated = await engine.subscribing.rotate(issued.endpoint.id, COMMAND)
                 issued = rotated if becomes == "rotated" else issued
             names.go_on()
-            draining = asyncio.create_task(engine.dispatcher.drain())
+            draining = asyncio.create_task(engine.drain())
             if becomes == "unreadable":
                 await eventually(lambda: engine.rows(CANCEL_WHO_WAITS))
             await draining
@@ -261,7 +263,7 @@ async def test_what_cannot_be_recorded_at_the_end_goes_out_again_after_its_lease
     assert {*logged} == {level}
     await engine.execute("drop trigger refuse on attempt")
     await engine.let_leases_run_out()
-    assert await engine.dispatching.rescue() == 1
+    assert await DeliveryQueue(database, engine.schedule, 60.0).rescue() == 1
 
 
 REFUSE_AT_FIRST = """
@@ -294,11 +296,66 @@ async def test_what_cannot_be_recorded_is_kept_until_the_database_is_back(
     assert await engine.value("select count(*) from attempt") == 1
 
 
+async def test_a_result_that_outlasts_its_lease_while_the_database_is_away_is_not_lost(
+    engine: Engine,
+) -> None:
+    """The rescuer of the same process leaves it alone; once it is recorded, nothing is held any more."""
+    await engine.execute(REFUSE.format(table="attempt", state="cannot_connect_now", condition="true"))
+    async with receiving(answer_all) as receiver:
+        delivery_id = await engine.ping(await engine.endpoint(receiver.url))
+        await engine.dispatcher.run_once()
+        await asyncio.wait(engine.dispatcher._sending)
+    with pytest.raises(DatabaseUnavailable):
+        await engine.dispatcher.run_once()
+    await engine.execute("drop trigger refuse on attempt")
+    await engine.let_leases_run_out()
+    assert await engine.dispatching.rescue() == 0
+    await engine.drain()
+    (attempt,) = await engine.attempts(delivery_id)
+    assert (attempt.status_code, attempt.cause) == (200, None)
+    assert engine.dispatching.held == set()
+
+
+WAIT_AT_COMMIT = """
+    create function wait_at_commit() returns trigger language plpgsql as $$
+    begin perform pg_advisory_xact_lock(1); return null; end $$;
+    create constraint trigger wait_at_commit after insert on in_flight
+    deferrable initially deferred for each row execute function wait_at_commit()
+"""
+WAITS_AT_COMMIT = """
+    select from pg_stat_activity where wait_event = 'advisory' and datname = current_database()
+"""
+
+
+async def test_a_claim_that_is_committed_while_the_worker_stops_costs_no_attempt(
+    engine: Engine, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatcher, "LAST_ROUND_SECONDS", 0.0)
+    for name in ("FINISH_SECONDS", "LAST_RECORD_SECONDS"):
+        monkeypatch.setattr(dispatcher, name, 60.0)
+    stop = asyncio.Event()
+    delivery_id = await engine.ping(await engine.endpoint())
+    await engine.execute(WAIT_AT_COMMIT)
+    async with connected(postgres_url) as other:
+        await other.execute("select pg_advisory_lock(1)")
+        running = asyncio.create_task(engine.dispatcher.run(stop))
+        await eventually(lambda: engine.rows(WAITS_AT_COMMIT))
+        stop.set()
+        await eventually(lambda: engine.dispatcher._sending or running.done())
+        await other.execute("select pg_advisory_unlock(1)")
+        await asyncio.wait_for(running, 60)
+        while await engine.rows(WAITS_AT_COMMIT):
+            continue
+    assert await engine.value("select count(*) from in_flight") == 0
+    (claim,) = await engine.claim()
+    assert (claim.delivery_id, claim.progress.tried) == (delivery_id, 0)
+
+
 async def test_what_is_too_late_for_its_lease_is_given_back(engine: Engine) -> None:
     delivery_id = await engine.ping(await engine.endpoint())
     engine.dispatcher._timeout_seconds = engine.dispatching.lease_seconds + 1
     await engine.dispatcher.run_once()
-    await engine.dispatcher.drain()
+    await engine.drain()
     assert await engine.attempts(delivery_id) == []
     assert len(await engine.claim()) == 1
 
@@ -307,7 +364,8 @@ async def test_a_dispatcher_that_waits_for_a_busy_database_stops_all_the_same(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database_module, "COMMAND_TIMEOUT_SECONDS", 3600.0)
-    monkeypatch.setattr(dispatcher, "LAST_ROUND_SECONDS", 0.1)
+    for name in ("LAST_ROUND_SECONDS", "FINISH_SECONDS", "CUT_OFF_SECONDS"):
+        monkeypatch.setattr(dispatcher, name, 0.1)
     waiting = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
     stop = asyncio.Event()
     async with (

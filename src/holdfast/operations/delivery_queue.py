@@ -39,6 +39,8 @@ class DeliveryQueue:
         self._last_lane = _NO_LANE
         self._health = HealthMonitor()
         self._is_log_ready = False
+        self.held: set[tuple[UUID, int]] = set()
+        """Deliveries that this process sends or has results of, with the tokens of their claims."""
 
     async def claim(self, budget: int, lane_cap: int = MAX_IN_FLIGHT) -> list[delivery.ClaimedDelivery]:
         """Claim at most ``budget`` deliveries; again if all that were found had to be postponed."""
@@ -121,8 +123,9 @@ class DeliveryQueue:
         await self._database.write(delivery_queue.give_back, claimed)
 
     async def rescue(self) -> int:
-        """Send again what a stopped worker has kept beyond its lease; return how many there were."""
-        expired = await self._database.read(delivery_queue.list_expired_leases, RESCUED_AT_ONCE)
+        """Send again what another, stopped worker has kept beyond its lease; return how many there were."""
+        listed = await self._database.read(delivery_queue.list_expired_leases, RESCUED_AT_ONCE)
+        expired = [lease for lease in listed if (lease.delivery_id, lease.token) not in self.held]
         if not expired:
             await self._database.write(delivery_queue.delete_void_leases)
             return 0
@@ -163,10 +166,7 @@ class HealthMonitor:
 
     def add(self, records: Sequence[AttemptRecord], *, has_any_recovered: bool) -> None:
         self._merge(
-            (
-                record.claim.endpoint_id,
-                EndpointHealth(result.cause, result.is_gone, result.cause is None),
-            )
+            (record.claim.endpoint_id, EndpointHealth(result.cause, result.is_gone, result.cause is None))
             for record in records
             if (result := record.result).cause not in delivery.INTERNAL_CAUSES
         )

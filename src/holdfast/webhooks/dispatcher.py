@@ -10,7 +10,8 @@ import logging
 from contextlib import suppress
 from datetime import timedelta
 from functools import lru_cache
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from holdfast.domain import delivery
 from holdfast.domain.endpoint import MAX_IN_FLIGHT, SECRET_FRESH_SECONDS
@@ -37,6 +38,7 @@ LAST_ROUND_SECONDS = CUT_OFF_SECONDS = LAST_RECORD_SECONDS = 1.0
 CACHED_SECRETS = 4096
 
 logger = logging.getLogger("holdfast.webhooks")
+_key = attrgetter("delivery_id", "token")
 
 
 class Abandoned(Exception):
@@ -60,7 +62,7 @@ class Dispatcher:
         self._timeout_seconds = timeout_seconds
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
-        self._sending: set[asyncio.Task[None]] = set()
+        self._sending: set[asyncio.Task[Any]] = set()
         self._records: list[delivery.AttemptRecord] = []
         self._unsent: list[delivery.ClaimedDelivery] = []
 
@@ -87,8 +89,9 @@ class Dispatcher:
         await self._flush()
         requested = self._loop.time()
         room, lane_cap = self._room()
-        claimed = await self._queue.claim(room, lane_cap) if room > 0 else []
+        claimed = await self._claim(room, lane_cap) if room > 0 else []
         received = self._loop.time()
+        self._queue.held.update(map(_key, claimed))
         for claim in claimed:
             task = self._loop.create_task(self._send(_HeldClaim(claim, requested, received)))
             self._sending.add(task)
@@ -98,12 +101,6 @@ class Dispatcher:
         room, lane_cap = self._room()
         seconds = await self._queue.seconds_until_next(lane_cap) if room > 0 else None
         return POLL_SECONDS if seconds is None else min(max(seconds, SHORTEST_PAUSE_SECONDS), POLL_SECONDS)
-
-    async def drain(self) -> None:
-        while self._sending or self._records or self._unsent:
-            if self._sending:
-                await asyncio.wait(self._sending)
-            await self._flush()
 
     def _room(self) -> tuple[int, int]:
         """Return how many attempts may be added in all, and how many may be in flight to one endpoint."""
@@ -128,15 +125,29 @@ class Dispatcher:
         try:
             if records:
                 await self._queue.record(records)
+                self._queue.held.difference_update(_key(record.claim) for record in records)
                 records = []
             if unsent:
                 await self._queue.give_back(unsent)
+                self._queue.held.difference_update(map(_key, unsent))
                 unsent = []
         finally:
             self._records[:0] = records
             self._unsent[:0] = unsent
 
-    def _end_task(self, task: asyncio.Task[None]) -> None:
+    async def _claim(self, room: int, lane_cap: int) -> list[delivery.ClaimedDelivery]:
+        """A claim goes on if its round is cancelled, and is given back then: it was no attempt."""
+        claiming = self._loop.create_task(self._queue.claim(room, lane_cap))
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            self._sending.add(claiming)
+            claiming.add_done_callback(self._end_task)
+            raise
+
+    def _end_task(self, task: asyncio.Task[Any]) -> None:
+        if not task.cancelled() and not task.exception():
+            self._unsent += task.result() or ()  # A claim whose round was cancelled has a result.
         self._sending.discard(task)
         self._wake.set()
 
