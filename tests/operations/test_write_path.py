@@ -1,7 +1,8 @@
 """The one write path: batches that nobody notices, writers that meet, and connections that are lost."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from decimal import Decimal
 from uuid import UUID, uuid4
 
@@ -17,7 +18,7 @@ from holdfast.operations.units import PatchUnit, Units
 from holdfast.operations.write_path import Command, WritePath, WriteResult, write
 from holdfast.storage.database import Database, TransactionConflict
 from tests.operations.interference import CountingDatabase, InterferingDatabase, LosingDatabase
-from tests.operations.scene import kinds, new_keys, opening
+from tests.operations.scene import kinds, new_keys, opening, until_somebody_waits
 from tests.support.inventory import SLUG, claim, new_project, replacement, store
 from tests.support.sales import found, hold, new_unit, signature
 from tests.support.sql import execute, rows, value
@@ -103,6 +104,85 @@ async def test_a_caller_that_gives_up_does_not_stop_the_write(database: Database
         await caller
     await inventory.close()
     assert (await inventory.find(SLUG, "A-1"))[0].version == 1
+
+
+@asynccontextmanager
+async def blocked(database: Database, path: WritePath, project_id: UUID) -> AsyncIterator[None]:
+    """A command has begun, and nothing is stored meanwhile."""
+    async with database.writing() as other:
+        await other.execute("lock table unit in exclusive mode")
+        (begun,) = submitted(path, project_id, ["begun"])
+        await until_somebody_waits(database)
+        yield
+    assert (await begun).created
+
+
+async def test_two_thousand_wait_and_what_is_refused_is_never_stored(
+    database: Database, project_id: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_path, "LONGEST_WAIT_SECONDS", 3600.0)
+    path = WritePath(database)
+    async with blocked(database, path, project_id):
+        flood = submitted(path, project_id, (f"A-{number}" for number in range(2100)))
+        refused, _ = await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
+        assert {type(one.exception()) for one in refused} == {errors.Overloaded}
+    outcomes = await asyncio.gather(*flood, return_exceptions=True)
+    acknowledged = {one.unit.code for one in outcomes if isinstance(one, WriteResult)}
+    assert (len(acknowledged), len(refused)) == (2000, 100)
+    assert {code for (code,) in await rows(database, "select code from unit")} == acknowledged | {"begun"}
+
+
+async def test_what_waits_too_long_is_refused_while_another_still_hangs(
+    database: Database, project_id: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_path, "LONGEST_WAIT_SECONDS", 0.05)
+    path = WritePath(database)
+    async with blocked(database, path, project_id):
+        for _ in range(2):
+            stale = submitted(path, project_id, ["A-1", "A-2"])
+            outcomes = await asyncio.gather(*stale, return_exceptions=True)
+            assert [type(one) for one in outcomes] == [errors.Overloaded] * 2
+    assert await rows(database, "select code from unit") == [("begun",)]
+
+
+@pytest.mark.parametrize(("after", "asked", "stored"), [(3600.0, [], 3), (0.0, ["gone", "there"], 2)])
+async def test_a_command_that_waited_is_dropped_if_its_caller_has_left(
+    database: Database,
+    project_id: UUID,
+    monkeypatch: pytest.MonkeyPatch,
+    after: float,
+    asked: list[str],
+    stored: int,
+) -> None:
+    """It is asked about once, when its batch begins, and not if it has waited for a moment only."""
+    monkeypatch.setattr(write_path, "CALLER_CHECKED_AFTER_SECONDS", after)
+    path, found = WritePath(database), []
+
+    async def submit(code: str) -> WriteResult:
+        async def has_left() -> bool:
+            found.append(code)
+            return code == "gone"
+
+        write_path.has_caller_left.set(has_left)
+        return await path.submit(replacement(project_id, code))
+
+    async with blocked(database, path, project_id):
+        waiting = [asyncio.create_task(submit(code)) for code in ("gone", "there")]
+        await asyncio.sleep(0)
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert found == asked
+    assert await value(database, "select count(*) from unit") == stored
+
+
+async def test_bulk_commands_do_not_wait_behind_others(
+    database: Database, project_id: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_path, "MAX_WAITING", 0)
+    units = Units(database)
+    with pytest.raises(errors.Overloaded):
+        await units.write(replacement(project_id, "A-1"))
+    (outcome,) = await units.write_many([replacement(project_id, "A-1")], store=True)
+    assert isinstance(outcome, WriteResult)
 
 
 async def test_an_unexpected_failure_reaches_every_caller(database: Database, project_id: UUID) -> None:

@@ -306,6 +306,10 @@ class SchemaNotCurrent(DomainError):
     text = "The database is there, but this release does not work with its schema."
 
 
+class Overloaded(DomainError):
+    text = "Too many changes are waiting, and nothing of this one was stored; try again shortly."
+
+
 class SecretsUnreadable(DomainError):
     retry_after_seconds = 60.0
     text = "The signing secrets cannot be read with HOLDFAST_ENCRYPTION_KEYS; name the key that sealed them."

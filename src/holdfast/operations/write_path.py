@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from holdfast.domain import errors
 from holdfast.domain.audit import CLOCK, AuditEntry, Author
 from holdfast.domain.booking import CLAIMING, HOLDING, Booking, LiveHold, NetworkHolds
 from holdfast.domain.decision import Decision, Needs, UnitSnapshot, apply, describe_change, expire
@@ -270,9 +272,6 @@ class Batch:
                 self._refs.update(stored.refs)
                 self.deliveries += stored.deliveries
 
-    def is_stored(self) -> bool:
-        return not self._not_stored()
-
     async def find_stored(self, database: Database) -> None:
         """After a lost connection, find out which changes were stored."""
         changes = [change for change in self._changes() if change.unit.id not in self._refs]
@@ -289,7 +288,7 @@ class Batch:
         """Return the outcomes, with ``otherwise`` for those that rest on a change that was not stored."""
         if not self.outcomes:
             return [otherwise] * len(self._commands)
-        void = self._overtaken | self._not_stored()
+        void = self._overtaken | self.not_stored()
         return [
             otherwise
             if command.key in void or (void and isinstance(outcome, PaymentUsed | TooManyHolds))
@@ -318,7 +317,7 @@ class Batch:
             if key in self._changed and snapshot.unit is not None
         ]
 
-    def _not_stored(self) -> set[UnitKey]:
+    def not_stored(self) -> set[UnitKey]:
         """Return the units that were to be stored and were not."""
         changed = ((key, self._snapshots[key].unit) for key in self._changed)
         return {key for key, unit in changed if unit is not None and unit.id not in self._refs}
@@ -383,35 +382,59 @@ TURNS_UNTIL_RESUBMITTED = 3
 """Of the event loop: one in which callers are answered, one in which their next requests are read, and one in
 which these are submitted."""
 MAX_ROUNDS = 10
+MAX_WAITING = 2000
+LONGEST_WAIT_SECONDS = 5.0
+CALLER_CHECKED_AFTER_SECONDS = 1.0
+
+has_caller_left: ContextVar[Callable[[], Awaitable[bool]] | None] = ContextVar("caller", default=None)
+"""Set by whoever receives the request that a command belongs to."""
 
 _log = logging.getLogger(__name__)
 
 
-class RetriesExhausted(DatabaseUnavailable):
-    """Other transactions came first, again and again."""
+class RetriesExhausted(TransactionConflict):
+    text = "Other changes came first, again and again; nothing was stored. Try again shortly."
 
-    def __init__(self, reason: str) -> None:
-        super().__init__("Other changes came first, again and again; nothing was stored. Try again shortly.")
-        self.reason = reason
+
+class _Waiting(NamedTuple):
+    command: Command
+    future: asyncio.Future[WriteResult | Exception]
+    since: float
+    has_caller_left: Callable[[], Awaitable[bool]] | None
+
+    def answer(self, outcome: WriteResult | Exception) -> None:
+        # Done already means that its caller has given up waiting.
+        if not self.future.done():
+            self.future.set_result(outcome)
+
+    async def is_abandoned(self) -> bool:
+        if self.has_caller_left is not None and await self.has_caller_left():
+            self.answer(errors.Overloaded())
+        return self.future.done()
 
 
 class WritePath:
-    """Collects the commands of one process into batches."""
+    """Collects the commands of one process into batches. Few may wait, and not for long."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._waiting: deque[tuple[Command, asyncio.Future[Outcome]]] = deque()
+        self._waiting: deque[_Waiting] = deque()
         self._running: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
 
     async def submit(self, command: Command) -> WriteResult:
-        """Once submitted, a command runs to its end, whether its caller waits for it or not."""
+        """Once begun, a command runs to its end, whether its caller waits for it or not."""
+        if len(self._waiting) >= MAX_WAITING:
+            raise errors.Overloaded
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Outcome] = loop.create_future()
-        self._waiting.append((command, future))
-        if not self._running or (len(self._running) < BATCHES_IN_FLIGHT and self._is_a_full_batch_waiting()):
+        future: asyncio.Future[WriteResult | Exception] = loop.create_future()
+        self._waiting.append(_Waiting(command, future, loop.time(), has_caller_left.get()))
+        if self._timer is None:
+            self._timer = loop.call_later(LONGEST_WAIT_SECONDS, self._refuse_old)
+        if len(self._running) < (BATCHES_IN_FLIGHT if len(self._waiting) >= LARGEST_BATCH else 1):
             self._running.add(loop.create_task(self._run_batches()))
         outcome = await future
-        if isinstance(outcome, DomainError):
+        if isinstance(outcome, Exception):
             try:
                 raise outcome
             finally:
@@ -423,8 +446,13 @@ class WritePath:
         while self._running:
             await asyncio.wait(self._running)
 
-    def _is_a_full_batch_waiting(self) -> bool:
-        return len(self._waiting) >= LARGEST_BATCH
+    def _refuse_old(self) -> None:
+        """Not only when a batch begins: the one before it may hang in a network that answers nothing."""
+        loop = asyncio.get_running_loop()
+        while self._waiting and self._waiting[0].since <= loop.time() - LONGEST_WAIT_SECONDS:
+            self._waiting.popleft().answer(errors.Overloaded())
+        refuse_at = self._waiting[0].since + LONGEST_WAIT_SECONDS if self._waiting else None
+        self._timer = None if refuse_at is None else loop.call_at(refuse_at, self._refuse_old)
 
     async def _run_batches(self) -> None:
         """Run one batch at a time: each has a cost of its own, so one large batch beats two small ones.
@@ -433,7 +461,7 @@ class WritePath:
         A second runner helps as long as full batches wait.
         """
         try:
-            while self._waiting and (len(self._running) == 1 or self._is_a_full_batch_waiting()):
+            while self._waiting and (len(self._running) == 1 or len(self._waiting) >= LARGEST_BATCH):
                 size = min(len(self._waiting), LARGEST_BATCH)
                 await self._run_batch([self._waiting.popleft() for _ in range(size)])
                 for _ in range(TURNS_UNTIL_RESUBMITTED):
@@ -442,22 +470,20 @@ class WritePath:
             # Not in a callback of the task: a command that is submitted before it would wait for ever.
             self._running.remove(asyncio.current_task())  # type: ignore[arg-type]
 
-    async def _run_batch(self, batch: Sequence[tuple[Command, asyncio.Future[Outcome]]]) -> None:
+    async def _run_batch(self, batch: Sequence[_Waiting]) -> None:
+        outcomes: Sequence[WriteResult | Exception]
         try:
-            outcomes = await write(self._database, [command for command, _ in batch])
+            checked_before = asyncio.get_running_loop().time() - CALLER_CHECKED_AFTER_SECONDS
+            batch = [one for one in batch if one.since >= checked_before or not await one.is_abandoned()]
+            outcomes = await write(self._database, [one.command for one in batch]) if batch else []
         except Exception as failure:  # noqa: BLE001 - its callers wait for it
-            for _, future in batch:
-                if not future.done():
-                    future.set_exception(failure)
+            outcomes = [failure] * len(batch)
         except BaseException:
-            for _, future in batch:
-                future.cancel()
+            for one in batch:
+                one.future.cancel()
             raise
-        else:
-            for (_, future), outcome in zip(batch, outcomes, strict=True):
-                # Done already means that its caller has given up waiting.
-                if not future.done():
-                    future.set_result(outcome)
+        for one, outcome in zip(batch, outcomes, strict=True):
+            one.answer(outcome)
 
 
 async def write(database: Database, commands: Sequence[Command], *, store: bool = True) -> list[Outcome]:
@@ -531,7 +557,7 @@ async def _write_in_transaction(database: Database, commands: Sequence[Command])
                 await batch.load(connection, database.project_cache, locked=True)
                 await batch.decide(connection)
                 await batch.store(connection)
-                if not batch.is_stored():
+                if batch.not_stored():
                     raise TransactionConflict("another transaction created a unit first")
             if batch.deliveries:
                 database.notify_workers()

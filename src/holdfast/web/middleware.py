@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.observability.logging import log_request
 from holdfast.observability.metrics import count_request
+from holdfast.operations.write_path import has_caller_left
 from holdfast.web import problems
 from holdfast.web.errors import MethodNotAllowed, UnknownRoute
 from holdfast.web.json import NO_STORE, Header
@@ -69,6 +70,7 @@ class RequestMiddleware:
         state["headers"], state["request_id"] = headers, request_id.decode()
         own_headers = [(b"x-request-id", request_id), _NOSNIFF, *self._headers]
         answered_at = 0.0
+        token = has_caller_left.set(lambda: StarletteRequest(scope, receive).is_disconnected())
 
         async def send_with_headers(message: Message) -> None:
             nonlocal answered_at
@@ -86,6 +88,7 @@ class RequestMiddleware:
         try:
             await self.app(scope, receive, send_with_headers)
         finally:
+            has_caller_left.reset(token)
             _record_request(scope, (answered_at or perf_counter()) - started_at)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator
+from random import getrandbits
 from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
@@ -288,6 +289,12 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
         "with a hold only if it has an `Idempotency-Key`. Before any other POST, look whether it was done "
         "after all.",
     ),
+    errors.Overloaded: ProblemType(
+        "overloaded", 503, "Too much is waiting",
+        "Too many changes wait to be stored, this one has waited too long, or bulk bodies take all the "
+        "memory that there is for them. Nothing of the request was stored.",
+        "Repeat the request after the seconds in `Retry-After`, which differ from response to response.",
+    ),
     errors.SchemaNotCurrent: ProblemType(
         "schema-not-current", 503, "The schema is not current",
         "The database is reached, but its schema is older or newer than those that this release works with.",
@@ -411,6 +418,8 @@ def _clip(text: str, length: int) -> str:
 
 def problem_headers(failure: Exception) -> Iterator[Header]:
     retry_after = getattr(failure, "retry_after_seconds", None)
+    if isinstance(failure, errors.Overloaded):
+        retry_after = 1 + getrandbits(2)  # They must not all come back at once.
     if retry_after is not None:
         yield b"retry-after", b"%d" % max(1, math.ceil(retry_after))
     if isinstance(failure, http.MethodNotAllowed):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 from urllib.parse import parse_qsl, unquote_to_bytes
@@ -158,15 +158,16 @@ class Request(StarletteRequest):
             raise UnsupportedMediaType(accepted)
         return media_type
 
-    def check_announced_length(self, limit: int) -> None:
+    def check_announced_length(self, limit: int) -> int:
         length = self.header_values.get(b"content-length", b"0")
         if length.isdigit() and int(length) > limit:
             raise BodyTooLarge(limit)
+        return int(length) if length.isdigit() else 0
 
-    async def read_body(self, limit: int = BODY_LIMIT) -> bytes:
-        """Read the whole body, or reject it as soon as it is too large."""
+    async def read_body(self, limit: int = BODY_LIMIT, reserve: Callable[[int], None] | None = None) -> bytes:
+        """Read the whole body, or reject it as soon as it is too large. ``reserve`` may reject its size."""
         if self.whole_body is None:
-            self.check_announced_length(limit)
+            announced = self.check_announced_length(limit)
             # Not through Starlette's stream, an asynchronous generator: most bodies come in one message.
             body, is_more = bytearray(), True
             while is_more:
@@ -177,6 +178,8 @@ class Request(StarletteRequest):
                 is_more = message.get("more_body", False)
                 if len(body) > limit:
                     raise BodyTooLarge(limit)
+                if reserve is not None:
+                    reserve(max(announced, len(body)))
             self.whole_body = bytes(body)
         return self.whole_body
 

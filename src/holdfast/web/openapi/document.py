@@ -352,6 +352,7 @@ def _errors(operation: Operation) -> list[type[Exception]]:
         domain.InvalidInput,
         domain.DatabaseUnavailable,
         domain.SchemaNotCurrent,
+        *([] if operation.method == "GET" else [domain.Overloaded]),
     ]
     if operation.body is not None:
         errors += [http.MalformedBody, http.UnsupportedMediaType]

@@ -230,6 +230,7 @@ _SAMPLES: tuple[Exception, ...] = (
     errors.TooManyHolds(212, "This visitor holds 3 units already, and 3 is the most at a time."),
     errors.HeldTooRecently(41, "Your hold of this unit has just lapsed; wait for a moment."),
     errors.DatabaseUnavailable(),
+    errors.Overloaded(),
     errors.SchemaNotCurrent(),
     errors.SecretsUnreadable(),
     http.MalformedBody("The body is not JSON: Expecting value (character 12)."),

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from msgspec import UNSET, Meta, UnsetType
 from pydantic import StringConstraints
@@ -152,6 +153,8 @@ def _written_response(written: WriteResult) -> Response:
 
 NDJSON = "application/x-ndjson"
 BULK_BODY_LIMIT = 32 * 1024**2
+BULK_MEMORY_LIMIT = 128 * 1024**2
+_body_sizes: WeakKeyDictionary[Request, int] = WeakKeyDictionary()  # A body lives as long as its request.
 # Other requests have their turn after so many characters.
 CHARACTERS_A_TURN = 64 * 1024
 # The answer to a unit may be a hundred times as long as the unit.
@@ -192,7 +195,7 @@ class BulkBody(Body):
 
     async def read(self, request: Request, path: Sequence[Any], faults: list[Fault]) -> _SentUnits:
         media_type = request.require_media_type(self.media_types)
-        text = json.decode_body(await request.read_body(self.limit))
+        text = json.decode_body(await request.read_body(self.limit, partial(_reserve, request)))
         return _SentUnits(text, await _positions(text, media_type))
 
 
@@ -336,6 +339,12 @@ class _BulkRun:
             self._results += b","
         # Without the brackets: it is one array with those before and after it.
         self._results += json.encode(results)[1:-1]
+
+
+def _reserve(request: Request, size: int) -> None:
+    if sum(_body_sizes.values()) - _body_sizes.get(request, 0) + size > BULK_MEMORY_LIMIT:
+        raise errors.Overloaded("Too many large bodies are being stored, and nothing of this one was.")
+    _body_sizes[request] = size
 
 
 async def _positions(text: str, media_type: str) -> array[int]:
