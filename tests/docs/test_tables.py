@@ -30,7 +30,7 @@ from holdfast.settings import SHORTEST_PAYMENT_SECRET, Settings
 from holdfast.storage.delivery_queue import FAILING_LANE_CAP
 from holdfast.web.api import parameters, unit_bodies
 from holdfast.web.api.backoffice.endpoints import NewEndpoint
-from holdfast.web.api.integration.units import BULK_BODY_LIMIT, MAX_ITEMS
+from holdfast.web.api.integration.units import BULK_BODY_LIMIT, BULK_MEMORY_LIMIT, MAX_ITEMS
 from holdfast.web.api.payments import callback
 from holdfast.web.api.storefront.units import HOLD_BODY_LIMIT
 from holdfast.web.fields import MAX_PROJECTS
@@ -116,6 +116,7 @@ def test_limits_are_those_of_the_code() -> None:
     assert shown == {
         "Body": f"{BODY_LIMIT // 1024**2} MiB",
         "Body of the bulk route": f"{BULK_BODY_LIMIT // 1024**2} MiB",
+        "All bulk bodies at a time in a process": f"{BULK_MEMORY_LIMIT // 1024**2} MiB",
         "Units of one bulk request": f"{MAX_ITEMS:,}".replace(",", " "),
         "One unit of a bulk body": f"{LONGEST_ITEM // 1024**2} MiB",
         "Request line and headers": f"{protocol.head_bytes // 1024} KiB, {protocol.head_lines} lines",
