@@ -27,6 +27,7 @@ DEFAULTS: dict[str, object] = {
     "lapsed_hold_retention_days": None, "audit_retention_days": None,
     "encryption_keys": (), "payment_url": None, "payment_secret": None, "demo_receiver": None, "processes": 1,
     "hsts_subdomains": False, "metrics_token": None, "metrics_port": None,
+    "run_as": "holdfast-web",
 }  # fmt: skip
 DATABASE_URL = "postgresql://u:p@h1:5432,h2:5433/db?sslmode=require"
 NUMBERS = {
@@ -58,6 +59,7 @@ READ: dict[str, tuple[str, object]] = {
     "payment_secret": (SECRET, SECRET),
     "hsts_subdomains": ("true", True),
     "metrics_token": (METRICS_TOKEN, METRICS_TOKEN),
+    "run_as": ("web", "web"),
     **{name: (str(number), number) for name, number in NUMBERS.items()},
 }
 

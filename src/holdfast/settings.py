@@ -6,6 +6,7 @@ import base64
 import logging
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -22,6 +23,7 @@ from holdfast.domain.permissions import Role
 
 LOOPBACK: tuple[IPNetwork, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 SHORTEST_PAYMENT_SECRET = 16
+DEFAULT_RUN_AS = "holdfast-web"
 
 _PREFIX = "HOLDFAST_"
 _READ_BY_COMMANDS = frozenset({"HOLDFAST_URL", "HOLDFAST_KEY", "HOLDFAST_SECRET"})
@@ -110,7 +112,8 @@ def _unmap(network: IPNetwork) -> IPNetwork:
 def _check_directory(path: Path) -> Path:
     _check("\0" not in str(path))
     path = path.expanduser().absolute()
-    _check(path.is_dir() or not path.exists())
+    with suppress(PermissionError):  # a process that has another user than its supervisor does not use it
+        _check(path.is_dir() or not path.exists())
     return path
 
 
@@ -288,6 +291,8 @@ class Settings(BaseSettings):
     demo_receiver: _Origin | None = Field(None, description=_ORIGIN)
     """Set by `serve --demo`: the address of its receiver. The first page then shows what there is to try."""
     processes: _Count = _count(1, 1, 1000)
+    run_as: str = Field(DEFAULT_RUN_AS, description="the name of a system user")
+    """The user of the web processes and the worker of a `serve` that root starts."""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:

@@ -17,7 +17,7 @@ from holdfast.demo.external.payments import InvalidLink, parse_link
 from holdfast.demo.external.receiver import WebhookReceiver
 from holdfast.domain.payment import PaymentRequest, signed_query
 from holdfast.domain.signature import sign
-from holdfast.server.demo import SETTINGS, open_external_systems
+from holdfast.server.demo import open_external_systems
 from tests.support.ports import free_port
 
 HOST = "127.0.0.1"
@@ -55,15 +55,6 @@ def test_its_payment_page_gives_way_to_another_and_to_https() -> None:
     for public_url, environment in ((None, another), ("https://demo.example.com", {})):
         with open_external_systems(HOST, 0, public_url, environment) as external:
             assert external.holdfast_settings() == {}
-
-
-def test_its_process_gets_no_settings_of_the_database() -> None:
-    given = {"PATH": "/bin", "HOLDFAST_DATABASE_URL": "postgresql://h/d", "HOLDFAST_ENCRYPTION_KEYS": "k"}
-    with open_external_systems(HOST, 0, None, given) as external:
-        environment = external.environment(given, "hfs_x", "http://127.0.0.1:8000", "Asia/Riyadh")
-    assert not [name for name in environment if name.startswith("HOLDFAST_")]
-    assert environment["PATH"] == "/bin"
-    assert json.loads(environment[SETTINGS])["hook_secret"] == "hfs_x"
 
 
 # Links to the payment page

@@ -36,7 +36,7 @@ from tests.support.sales_project import (
     reach_web_processes,
     stock_up,
 )
-from tests.support.server import RunningServer, wait_until
+from tests.support.server import wait_until
 from tests.support.sql import Sql
 from tests.support.unit_history import History, Row, read_histories
 from tests.support.webhooks import NOBODY_LISTENS
@@ -55,13 +55,11 @@ WITHOUT_GUARDS = """
 """
 
 
-async def rush(
-    market: Market, server: RunningServer, codes: list[str], buyers_each: int
-) -> dict[str, list[Answer]]:
+async def rush(market: Market, codes: list[str], buyers_each: int) -> dict[str, list[Answer]]:
     """What the buyers of each unit were answered. No two neighbours want the same unit."""
     wanted = codes * buyers_each
     async with open_lines(market.address, len(wanted)) as lines:
-        await reach_web_processes(server, market.address)
+        await reach_web_processes(lines)
         answers = await salvo(lines, [market.hold(code) for code in wanted])
     found: dict[str, list[Answer]] = {code: [] for code in codes}
     for code, answer in zip(wanted, answers, strict=True):
@@ -83,11 +81,11 @@ def test_of_many_buyers_at_once_one_gets_the_unit(
 ) -> None:
     codes = [f"A-{number}" for number in range(units)]
     with (
-        open_market(tmp_path, postgres_url, "--processes", "2") as (market, server),
+        open_market(tmp_path, postgres_url, "--processes", "2") as (market, _),
         Sql(postgres_url) as sql,
     ):
         asyncio.run(stock_up(market, codes))
-        answers = asyncio.run(rush(market, server, codes, buyers_each))
+        answers = asyncio.run(rush(market, codes, buyers_each))
         histories = {history.unit["code"]: history for history in read_histories(sql, market.slug)}
     assert sorted(histories) == sorted(codes)
     for code, history in histories.items():
@@ -103,21 +101,21 @@ def test_without_the_guards_several_buyers_get_the_unit(tmp_path: Path, postgres
     """The control: the rush of the test above does bring writers together, and the checker sees it."""
     with Sql(postgres_url) as sql:
         sql.execute(WITHOUT_GUARDS)
-    with open_market(tmp_path, postgres_url, "--processes", "4") as (market, server):
-        assert asyncio.run(most_winners(market, server)) > 1
+    with open_market(tmp_path, postgres_url, "--processes", "4") as (market, _):
+        assert asyncio.run(most_winners(market)) > 1
         with Sql(postgres_url) as sql:
             assert [
                 fault for history in read_histories(sql, market.slug) for fault in faults_of(history)
             ] != []
 
 
-async def most_winners(market: Market, server: RunningServer) -> int:
+async def most_winners(market: Market) -> int:
     """Of the first rush that had more than one, within reason."""
     most = 0
     for number in range(ROUNDS_OF_THE_CONTROL):
         code = f"A-{number}"
         await stock_up(market, [code])
-        answers = (await rush(market, server, [code], 40))[code]
+        answers = (await rush(market, [code], 40))[code]
         most = max(most, sum(expect(answer, 201, 409).status == 201 for answer in answers))
         if most > 1:
             break
@@ -294,19 +292,19 @@ class Crowd:
     """By the id of the request."""
     references: set[str] = field(default_factory=set)
 
-    def run(self, server: RunningServer, sql: Sql) -> None:
+    def run(self, sql: Sql) -> None:
         """Each round ends with bookings that nobody but the clock can end."""
         asyncio.run(stock_up(self.market, CROWDED))
         for number in range(MAX_ROUNDS):
-            asyncio.run(self._run_round(server, number))
+            asyncio.run(self._run_round(number))
             assert_sound(read_histories(sql, self.market.slug))
             wait_until(lambda: sql.value(NOTHING_ENDS_ANY_MORE))
             if actions(read_histories(sql, self.market.slug)) >= TO_HAPPEN:
                 return
 
-    async def _run_round(self, server: RunningServer, number: int) -> None:
+    async def _run_round(self, number: int) -> None:
         async with open_lines(self.market.address, CALLERS) as lines:
-            await reach_web_processes(server, self.market.address)
+            await reach_web_processes(lines)
             periods = {name: shortest * 2**number for name, shortest in PERIODS.items()}
             expect(await lines[0].ask(self.market.settle(**periods)), 200)
             await asyncio.gather(*(self._call(line, f"{number}-{of}") for of, line in enumerate(lines)))
@@ -339,11 +337,11 @@ def test_interleaved_writers_leave_histories_that_can_have_happened(
     tmp_path: Path, postgres_url: str, turns: int
 ) -> None:
     with (
-        open_market(tmp_path, postgres_url, "--processes", "2") as (market, server),
+        open_market(tmp_path, postgres_url, "--processes", "2") as (market, _),
         Sql(postgres_url) as sql,
     ):
         crowd = Crowd(market, turns)
-        crowd.run(server, sql)
+        crowd.run(sql)
         histories = read_histories(sql, market.slug)
         with integration_client(market.address, market.key) as http:
             events, _ = read_on(http, None)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import resource
 import signal
 import socket
 import threading
@@ -186,6 +187,35 @@ def own_server(tmp_path: Path, postgres_url: str) -> Iterator[RunningServer]:
 def sql(postgres_url: str) -> Iterator[Sql]:
     with Sql(postgres_url) as connection:
         yield connection
+
+
+def test_a_process_that_cannot_be_started_is_tried_again_and_raises_its_file_limit(
+    own_server: RunningServer,
+) -> None:
+    supervisor, before = own_server.process.pid, children(own_server, "web")
+    _, most = resource.prlimit(supervisor, resource.RLIMIT_NOFILE)
+    resource.prlimit(supervisor, resource.RLIMIT_NOFILE, (3, most))
+    before[0].kill()
+    failed = re.compile(r"web \d could not be started: \[Errno 24\] Too many open files")
+    wait_until(lambda: len(failed.findall(own_server.log.read_text())) > 1)
+    resource.prlimit(supervisor, resource.RLIMIT_NOFILE, (most - 1, most))
+    wait_until(lambda: len(children(own_server, "web")) == len(before))
+    (successor,) = set(children(own_server, "web")) - set(before)
+    wait_until(lambda: resource.prlimit(successor.pid, resource.RLIMIT_NOFILE) == (most, most))
+    wait_until(lambda: is_ready(own_server))
+
+
+@pytest.mark.slow
+def test_processes_that_hang_are_replaced(tmp_path: Path, postgres_url: str) -> None:
+    with servers.serving(tmp_path, {"HOLDFAST_DATABASE_URL": postgres_url}) as server:
+        before = children(server)
+        for process in before:
+            process.suspend()
+        told = [f"(process {process.pid}) hangs and is killed" for process in before]
+        wait_until(lambda: all(line in server.log.read_text() for line in told))
+        wait_until(lambda: len(children(server)) == len(before))
+        assert not set(before) & set(children(server))
+        wait_until(lambda: is_ready(server))
 
 
 def kill_web_processes(server: RunningServer) -> None:

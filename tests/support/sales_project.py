@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,16 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from holdfast.domain.api_key import Scope
 from tests.support.buying import BUYER
-from tests.support.concurrent_requests import Answer, Request, open_lines
+from tests.support.concurrent_requests import Answer, Line, Request, open_lines, salvo
 from tests.support.keys import Keys
 from tests.support.payment_system import CALLBACK, signed_headers
-from tests.support.processes import children
 from tests.support.projects import add_project
-from tests.support.server import PATIENCE_SECONDS, RunningServer, serving
+from tests.support.server import RunningServer, serving
 from tests.support.sql import Sql
 
 FIELDS: dict[str, Any] = {
@@ -118,16 +114,7 @@ def expect(answer: Answer, *statuses: int) -> Answer:
     return answer
 
 
-async def reach_web_processes(server: RunningServer, address: str, count: int = 2) -> None:
-    """Waits until so many web processes have taken up a connection of ours."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while _web_processes_reached(server, address) < count:  # noqa: ASYNC110 - nothing tells of it
-            await asyncio.sleep(0.02)
-
-
-def _web_processes_reached(server: RunningServer, address: str) -> int:
-    taken_up = (psutil.CONN_ESTABLISHED, int(address.rsplit(":", 1)[1]))
-    web = children(server, "web")
-    return sum(
-        any((one.status, one.laddr.port) == taken_up for one in child.net_connections()) for child in web
-    )
+async def reach_web_processes(lines: Sequence[Line]) -> None:
+    """Waits until each web process serves: the kernel shares connections out among them."""
+    for answer in await salvo(lines, [Request("GET", "/healthz")] * len(lines)):
+        expect(answer, 200)

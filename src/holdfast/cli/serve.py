@@ -13,6 +13,7 @@ import click
 
 from holdfast.cli.output import Output, check_utf8, read_settings, shared_options
 from holdfast.observability.logging import set_up_logging
+from holdfast.server.process import forbid_inspection
 from holdfast.server.serve import serve as run
 from holdfast.settings import check_setting_names
 
@@ -64,6 +65,7 @@ _WORKING = Output({"working": True}, "Holdfast is working; Ctrl-C stops it.")
 @shared_options
 def serve(host: str, port: int, processes: int, demo: bool, no_migrate: bool, as_json: bool) -> None:
     """Run everything in one command, until Ctrl-C."""
+    forbid_inspection()
     set_up_logging()
     check_setting_names(os.environ)
     settings = read_settings().model_copy(update={"processes": processes})
@@ -82,6 +84,7 @@ def work(as_json: bool) -> None:
     from holdfast.storage.schema import migrate
     from holdfast.storage.secrets import load_encryption_keys
 
+    forbid_inspection()
     set_up_logging()
     check_setting_names(os.environ)
     settings = read_settings()

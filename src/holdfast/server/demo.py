@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import socket
 from collections.abc import Iterator, Mapping
@@ -12,9 +11,6 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from holdfast.server.sockets import format_url, listen_beside
-
-SETTINGS = "DEMO_SETTINGS"
-"""The variable with the ExternalSettings of their process, as JSON."""
 
 
 class ExternalSystems(NamedTuple):
@@ -37,18 +33,14 @@ class ExternalSystems(NamedTuple):
             return {}
         return {"HOLDFAST_PAYMENT_URL": f"{self.address}/pay", "HOLDFAST_PAYMENT_SECRET": self.payment_secret}
 
-    def environment(
-        self, inherited: Mapping[str, str], hook_secret: str, holdfast_url: str, time_zone: str
-    ) -> dict[str, str]:
-        """Return the environment of their process, without the settings of Holdfast."""
-        settings = {
+    def settings(self, hook_secret: str, holdfast_url: str, time_zone: str) -> dict[str, str]:
+        """Return the ExternalSettings of their process."""
+        return {
             "hook_secret": hook_secret,
             "payment_secret": self.payment_secret,
             "holdfast_url": holdfast_url,
             "time_zone": time_zone,
         }
-        kept = {name: value for name, value in inherited.items() if not name.startswith("HOLDFAST_")}
-        return {**kept, SETTINGS: json.dumps(settings)}
 
 
 @contextmanager

@@ -39,6 +39,7 @@ class WebServer(uvicorn.Server):
         on_stop: Callable[[], object],
         open_requests_seconds: int,
         http: type[asyncio.Protocol],
+        on_start: Callable[[], object] = lambda: None,
     ) -> None:
         """Call ``on_stop`` when the server begins to stop, so that responses without an end can end."""
         super().__init__(
@@ -57,10 +58,14 @@ class WebServer(uvicorn.Server):
                 timeout_graceful_shutdown=open_requests_seconds,
             )
         )
-        self._on_stop = on_stop
+        self._on_start, self._on_stop = on_start, on_stop
 
     def stop(self, *_: object) -> None:
         self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._on_start()
+        await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._on_stop()

@@ -1,14 +1,12 @@
 """Migrate or check the database before the processes of `serve` start, and fill it for the demo.
 
-This is a process of its own: what is imported for it is gone with it, so that the supervisor stays small. It
-reads the URL for the owner of the schema from stdin, if that is another than the application's. Its result is
-one JSON object on stdout.
+This is a process of its own: what is imported for it is gone with it, so that the supervisor stays small. Its
+result is one JSON object on stdout.
 """
 
 import asyncio
 import json
 import logging
-import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -17,9 +15,10 @@ from typing import Any
 from holdfast.demo import project
 from holdfast.demo.seed import EMAIL, register_receiver, seed_demo
 from holdfast.domain.errors import DatabaseUnavailable, DomainError
-from holdfast.observability.logging import set_up_logging
 from holdfast.operations.health import record_start
 from holdfast.operations.staff import create_first_setup_link, setup_url
+from holdfast.server.process import read_settings
+from holdfast.server.serve import OWNER_URL
 from holdfast.settings import Settings
 from holdfast.storage import schema
 from holdfast.storage.database import Database
@@ -85,11 +84,12 @@ async def _prepare_demo(
 
 
 if __name__ == "__main__":
-    set_up_logging()
+    given = read_settings()
+    owner_url = given.pop(OWNER_URL, "")
     try:
+        settings = Settings.from_environment(given)
         hook_url = next(iter(sys.argv[2:]), None)
-        settings = Settings.from_environment(os.environ)
-        result = asyncio.run(prepare(settings, sys.argv[1] == "migrate", hook_url, sys.stdin.read()))
+        result = asyncio.run(prepare(settings, sys.argv[1] == "migrate", hook_url, owner_url))
     except (DomainError, SchemaError) as error:
         result = {"error": str(error), "isWrongDatabase": isinstance(error, WrongDatabase)}
     sys.stdout.write(json.dumps(result))

@@ -13,12 +13,16 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from holdfast.server.demo import ExternalSystems, open_external_systems
+from holdfast.server.run_as import check_user, child_options
 from holdfast.server.sockets import StartError, format_url, listen, open_listeners
-from holdfast.server.supervisor import STOP_SIGNALS, Companion, Supervisor, python_module
+from holdfast.server.supervisor import STOP_SIGNALS, Child, Supervisor, python_module
 from holdfast.settings import LOOPBACK, Settings
 from holdfast.storage.embedded.server import EmbeddedPostgres, check_exists, serving_alone, serving_embedded
 from holdfast.storage.errors import EmbeddedPostgresError, WrongDatabase
 from holdfast.storage.secrets import load_encryption_keys
+
+OWNER_URL = "owner_url"
+"""With the settings of `prepare`: the database's URL for the owner of the schema, if that is another role."""
 
 # What the pools of the processes may open (see wiring), with room for commands.
 _MIN_CONNECTIONS = 100
@@ -43,6 +47,7 @@ def serve(
     has_service = settings.database_url is not None
     if not (has_service or may_migrate):
         check_exists(settings.data_dir)
+    check_user(settings)
     systems = open_external_systems(host, port, settings.public_url, os.environ) if demo else nullcontext()
     own_port = settings.metrics_port
     # For this machine alone: the port is there to close `/metrics` to everybody else.
@@ -58,23 +63,27 @@ def serve(
         tempfile.TemporaryDirectory(prefix="holdfast-metrics-", ignore_cleanup_errors=True) as metrics_folder,
     ):
         address = format_url(listeners[0], host)
-        environment = _environment(settings, url, address, external)
+        own = _child_settings(settings, url, address, external)
+        # It goes to this process alone, which has ended before the others start.
         owner_url = embedded.owner_url if embedded is not None and may_migrate else ""
-        result = {"url": address, **_prepare(environment, owner_url, may_migrate, external)}
-        companions = []
+        result = {"url": address, **_prepare({**own, OWNER_URL: owner_url}, may_migrate, external)}
+        options = child_options(settings, metrics_folder)
+        children = [Child("work", own, options)]
         if external is not None:
-            public_url, secret = environment["HOLDFAST_PUBLIC_URL"], result.pop("receiverSecret")
-            own_environment = external.environment(os.environ, secret, public_url, settings.time_zone)
-            companions.append(Companion("external", external.listener, own_environment))
-            result["receiver"] = environment["HOLDFAST_DEMO_RECEIVER"] = external.address
-        environment["PROMETHEUS_MULTIPROC_DIR"] = metrics_folder
+            public_url, secret = own["HOLDFAST_PUBLIC_URL"], result.pop("receiverSecret")
+            external_settings = external.settings(secret, public_url, settings.time_zone)
+            children.append(Child("external", external_settings, options, [external.listener]))
+            result["receiver"] = own["HOLDFAST_DEMO_RECEIVER"] = external.address
+        for_metrics = [] if metrics_listener is None else [metrics_listener]
+        webs = [
+            Child(f"web {at}", own, options, [listener, *for_metrics])
+            for at, listener in enumerate(listeners, 1)
+        ]
         supervisor = Supervisor(
-            listeners,
-            environment,
+            listeners[0],
+            [*webs, *children],
             on_ready=lambda: announce(result),
             on_tick=lambda: _restart_if_ended(embedded),
-            companions=companions,
-            metrics_listener=metrics_listener,
         )
         supervisor.run()
 
@@ -107,17 +116,17 @@ def _database(settings: Settings) -> Iterator[tuple[str, EmbeddedPostgres | None
         yield server.url, server
 
 
-def _environment(
+def _child_settings(
     settings: Settings, database_url: str, address: str, external: ExternalSystems | None
 ) -> dict[str, str]:
-    """Return the environment of the children. The demo's endpoints may be on this machine."""
+    """Return the settings of the children. The demo's endpoints may be on this machine."""
     allowed = [*map(str, settings.allowed_networks)]
     demo_settings: dict[str, str] = {}
     if external is not None:
         allowed += [*map(str, LOOPBACK), *external.networks]
         demo_settings = external.holdfast_settings()
     return {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name.startswith("HOLDFAST_")},
         **demo_settings,
         "HOLDFAST_DATABASE_URL": database_url,
         "HOLDFAST_DATA_DIR": str(settings.data_dir),
@@ -128,15 +137,11 @@ def _environment(
     }
 
 
-def _prepare(
-    environment: Mapping[str, str], owner_url: str, may_migrate: bool, external: ExternalSystems | None
-) -> dict[str, Any]:
-    """``owner_url`` goes to this process alone, which has ended before the others start."""
+def _prepare(own: Mapping[str, str], may_migrate: bool, external: ExternalSystems | None) -> dict[str, Any]:
     arguments = ["migrate" if may_migrate else "check", *([] if external is None else [external.hook_url])]
     done = subprocess.run(
         python_module("prepare", *arguments),
-        env=environment,
-        input=owner_url.encode(),
+        input=json.dumps(own).encode(),
         stdout=subprocess.PIPE,
         start_new_session=True,
         check=False,

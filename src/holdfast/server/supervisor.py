@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import select
@@ -14,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 from holdfast.server.sockets import StartError
 
@@ -26,6 +27,7 @@ _FIRST_GAP_SECONDS = 0.1
 _LONGEST_GAP_SECONDS = 5.0
 _HEALTHY_AFTER_SECONDS = 10.0
 _ENDS_BEFORE_READY = 3
+_LONGEST_SILENCE_SECONDS, _MORE_AT_START = 10.0, 50.0
 _READINESS_POLL_SECONDS = 0.05
 _READINESS_TIMEOUT_SECONDS = 5.0
 _READINESS_REQUEST = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -33,46 +35,24 @@ _READINESS_REQUEST = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: cl
 _log = logging.getLogger(__name__)
 
 
-class Companion(NamedTuple):
-    """A process that is no part of the service: it has a socket and an environment of its own."""
-
-    module: str
-    listener: socket.socket
-    environment: Mapping[str, str]
-
-
 class Supervisor:
     def __init__(
         self,
-        listeners: Sequence[socket.socket],
-        environment: Mapping[str, str],
+        web_listener: socket.socket,
+        children: Sequence[Child],
         on_ready: Callable[[], None],
         on_tick: Callable[[], None],
-        companions: Sequence[Companion] = (),
-        metrics_listener: socket.socket | None = None,
     ) -> None:
-        self._listener = listeners[0]
+        self._listener = web_listener
+        self._children = children
         self._on_ready = on_ready
         self._on_tick = on_tick
-        # Closed by the kernel when this process ends, in whatever way; each child waits for that.
-        lifeline, self._lifeline_end = os.pipe()
         self._wake, self._waker = os.pipe()
-        metrics = () if metrics_listener is None else (metrics_listener.fileno(),)
         self._stop_requests = 0
         self._ready = False
         self._ends_before_ready = 0
         self._stopping = threading.Event()
-        self._children = [
-            *(
-                _Child(f"web {number}", "web", (listener.fileno(), lifeline, *metrics), environment)
-                for number, listener in enumerate(listeners, start=1)
-            ),
-            _Child("work", "work", (lifeline,), environment),
-            *(
-                _Child(each.module, each.module, (each.listener.fileno(), lifeline), each.environment)
-                for each in companions
-            ),
-        ]
+        self._checked_at = time.monotonic()
 
     def run(self) -> None:
         """Return after a signal to stop, when all children have ended."""
@@ -81,7 +61,7 @@ class Supervisor:
             try:
                 while self._stop_requests == 0:
                     for child in self._children:
-                        child.start_if_due()
+                        self._ends_before_ready += not (child.start_if_due() or self._ready)
                     self._wait(_TICK_SECONDS)
                     self._check_children()
                     self._on_tick()
@@ -118,12 +98,21 @@ class Supervisor:
             self._stopping.wait(_READINESS_POLL_SECONDS)
 
     def _check_children(self) -> None:
+        # More time can have passed if this process was stopped itself, and perhaps its children too.
+        elapsed = min(time.monotonic() - self._checked_at, 2 * _TICK_SECONDS)
+        self._checked_at = time.monotonic()
         for child in self._children:
-            if child.process is not None and (code := child.process.poll()) is not None:
+            if child.process is None:
+                continue
+            if (code := child.process.poll()) is not None:
                 reason = f"signal {-code}" if code < 0 else f"exit {code}"
                 _log.warning("%s (process %d) ended: %s", child.name, child.process.pid, reason)
                 child.plan_restart()
                 self._ends_before_ready += not self._ready
+            elif child.is_hung(elapsed):
+                _log.warning("%s (process %d) hangs and is killed", child.name, child.process.pid)
+                child.process.kill()
+                child.silent_seconds = 0.0
         if self._ends_before_ready >= _ENDS_BEFORE_READY:
             raise StartError(
                 "Holdfast could not start: its processes end before they are ready; see the log above."
@@ -143,34 +132,58 @@ class Supervisor:
 
 
 @dataclass(slots=True)
-class _Child:
+class Child:
     name: str
-    module: str
-    descriptors: tuple[int, ...]
-    environment: Mapping[str, str]
+    """That of its module, and perhaps a number."""
+    settings: Mapping[str, str]
+    options: dict[str, Any]
+    """Of Popen: its environment and its user."""
+    listeners: Sequence[socket.socket] = ()
     process: subprocess.Popen[bytes] | None = None
+    stdin: socket.socket | None = None
+    silent_seconds: float = -_MORE_AT_START
     started_at: float = 0.0
     due_at: float = 0.0
     gap_seconds: float = _FIRST_GAP_SECONDS
 
-    def start_if_due(self) -> None:
-        """Start it in a session of its own, so that the terminal's Ctrl-C reaches the supervisor alone."""
+    def start_if_due(self) -> bool:
+        """Return False if that failed. Its session keeps the terminal's Ctrl-C for the supervisor alone."""
         now = time.monotonic()
         if self.process is not None or self.due_at > now:
-            return
-        self.started_at = now
-        self.process = subprocess.Popen(
-            python_module(self.module, *map(str, self.descriptors)),
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=sys.stderr.fileno(),
-            pass_fds=self.descriptors,
-            start_new_session=True,
-        )
+            return True
+        self.started_at, self.silent_seconds = now, -_MORE_AT_START
+        descriptors = [listener.fileno() for listener in self.listeners]
+        try:
+            self.stdin, own_end = socket.socketpair()
+            with own_end:
+                self.process = subprocess.Popen(
+                    python_module(self.name.split()[0], *map(str, descriptors)),
+                    stdin=own_end.fileno(),
+                    stdout=sys.stderr.fileno(),
+                    pass_fds=descriptors,
+                    start_new_session=True,
+                    **self.options,
+                )
+            self.stdin.sendall(json.dumps(self.settings).encode() + b"\n")
+        except OSError as error:
+            _log.warning("%s could not be started: %s", self.name, error)
+            self.plan_restart()
+            return False
+        return True
+
+    def is_hung(self, elapsed: float) -> bool:
+        """Read its heartbeats, or count the time without one."""
+        self.silent_seconds += elapsed
+        with suppress(OSError):  # there is none
+            if self.stdin is not None and self.stdin.recv(4096, socket.MSG_DONTWAIT):
+                self.silent_seconds = 0.0
+        return self.silent_seconds > _LONGEST_SILENCE_SECONDS
 
     def plan_restart(self) -> None:
         """A process that had worked starts again almost at once, one that keeps ending ever more slowly."""
         now = time.monotonic()
+        if self.stdin is not None:
+            self.stdin.close()
         if now - self.started_at > _HEALTHY_AFTER_SECONDS:
             self.gap_seconds = _FIRST_GAP_SECONDS
         self.process, self.due_at = None, now + self.gap_seconds

@@ -7,7 +7,7 @@ from holdfast.demo import project
 from holdfast.demo.seed import EMAIL
 from holdfast.server.http_protocol import HttpProtocol
 from holdfast.server.http_server import ConnectionCounts, WebServer
-from holdfast.server.process import child_settings, collect_garbage_rarely, stop_with_parent
+from holdfast.server.process import read_settings, send_heartbeats, set_limits, stop_with_parent
 from holdfast.settings import Settings
 from holdfast.web.app import create_app
 from holdfast.web.pages.tour import Tour
@@ -15,12 +15,14 @@ from holdfast.web.pages.tour import Tour
 _OPEN_REQUESTS_SECONDS = 15
 
 
-def run(settings: Settings, lifeline: int, listeners: list[socket.socket]) -> None:
+def run(settings: Settings, listeners: list[socket.socket]) -> None:
     app = create_app(settings, _tour(settings))
     HttpProtocol.counts = ConnectionCounts(settings.connections_per_address, settings.trusted_proxies)
-    server = WebServer(app, app.state.stopping.set, _OPEN_REQUESTS_SECONDS, HttpProtocol)
-    stop_with_parent(lifeline, server.stop)
-    collect_garbage_rarely()
+    server = WebServer(app, app.state.stopping.set, _OPEN_REQUESTS_SECONDS, HttpProtocol, send_heartbeats)
+    stop_with_parent(server.stop)
+    set_limits()
+    for listener in listeners:
+        listener.set_inheritable(False)  # uvloop does not close it in a process that reads a file
     server.run(sockets=listeners)
 
 
@@ -40,5 +42,5 @@ def _tour(settings: Settings) -> Tour | None:
 
 
 if __name__ == "__main__":
-    listener, lifeline, *metrics = map(int, sys.argv[1:])
-    run(child_settings(), lifeline, [socket.socket(fileno=each) for each in (listener, *metrics)])
+    listeners = [socket.socket(fileno=int(each)) for each in sys.argv[1:]]
+    run(Settings.from_environment(read_settings()), listeners)

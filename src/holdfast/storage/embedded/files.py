@@ -183,7 +183,7 @@ def account_for(cluster: Path) -> Account | None:
     if cluster.exists() and (owner := cluster.stat()).st_uid != 0:
         uid, gid = owner.st_uid, owner.st_gid
     else:
-        user = _system_user()
+        user = system_user(SYSTEM_USER)
         uid, gid = user.pw_uid, user.pw_gid
     try:
         groups = os.getgrouplist(pwd.getpwuid(uid).pw_name, gid)
@@ -232,16 +232,17 @@ def change_tree_owner(account: Account, directory: Path) -> None:
             os.chown(Path(folder) / name, account.uid, account.gid, follow_symlinks=False)
 
 
-def _system_user() -> pwd.struct_passwd:
+def system_user(name: str) -> pwd.struct_passwd:
+    """Return the user, who is added if there is none of this name."""
     command = [
         "useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent",
-        "--shell", "/usr/sbin/nologin", SYSTEM_USER,
+        "--shell", "/usr/sbin/nologin", name,
     ]  # fmt: skip
     reason = ""
     # Another start on this machine may be adding the same user.
     for _ in range(20):
         with suppress(KeyError):
-            return pwd.getpwnam(SYSTEM_USER)
+            return pwd.getpwnam(name)
         try:
             result = subprocess.run(command, capture_output=True, text=True, check=False)
         except OSError as error:
@@ -251,6 +252,5 @@ def _system_user() -> pwd.struct_passwd:
         if result.returncode != 0:
             time.sleep(0.1)
     raise EmbeddedPostgresError(
-        "PostgreSQL does not run as root, and a system user for it could not be added"
-        f" ({reason}); run Holdfast as an ordinary user."
+        f"The system user {name} could not be added ({reason}); run Holdfast as an ordinary user."
     )
