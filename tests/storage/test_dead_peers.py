@@ -15,7 +15,7 @@ from holdfast.storage import database as module
 from holdfast.storage import notifications, schema
 from holdfast.storage.backup.dump import BackupOptions, back_up
 from holdfast.storage.database import CommitUnknown, Connections, Database, connect, connect_to_listen
-from holdfast.storage.notifications import LOST_CONNECTION, NOTIFY, listen
+from holdfast.storage.notifications import LOST_CONNECTION, listen
 from tests.support.clusters import Cluster
 from tests.support.delivery_engine import eventually
 from tests.support.ports import free_port
@@ -212,6 +212,16 @@ async def test_nobody_waits_for_ever_for_a_server_that_hangs(
                 await use(database, relay.hang)
 
 
+async def test_a_database_closes_while_a_server_that_hangs_is_to_notify(
+    relay: Relay, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "COMMAND_TIMEOUT_SECONDS", 10 * PATIENCE_SECONDS)
+    async with asyncio.timeout(PATIENCE_SECONDS), Database(through(relay, postgres_url)) as database:
+        await write(database, lambda: None)
+        relay.hang()
+        database.notify_workers()
+
+
 async def test_a_connection_to_a_server_that_hangs_is_closed(relay: Relay, postgres_url: str) -> None:
     connection = await connect(through(relay, postgres_url))
     relay.hang()
@@ -349,23 +359,3 @@ async def test_commits_without_a_standby_use_up_no_connections_and_go_on_when_it
         await eventually(keep)
         assert await value(database, "select count(*) from kept") >= stored + 4
         await eventually(lambda: is_waiting(0))
-
-
-@pytest.mark.usefixtures("no_standby")
-async def test_a_database_closes_while_the_server_still_works(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for where in (module, notifications):
-        monkeypatch.setattr(where, "CLOSE_SECONDS", 0.05)
-    notifying = "select exists (select from pg_stat_activity where query = $1 and wait_event = 'SyncRep')"
-
-    async def notify(database: Database) -> bool:
-        database.notify_workers()
-        return bool(await keeper.fetchval(notifying, NOTIFY))
-
-    async with (
-        asyncio.timeout(PATIENCE_SECONDS),
-        connected(postgres_url) as keeper,
-        Database(postgres_url) as database,
-    ):
-        await eventually(lambda: notify(database))
