@@ -77,7 +77,7 @@ async def back_up(database_url: str, options: BackupOptions, on_bytes: Callable[
                     schema=revision,
                     postgresql=await connection.fetchval(_SERVER_VERSION),
                     counts=dict(zip(COUNTED, await fetch_one(connection, COUNTS), strict=True)),
-                    sealed=None if options.keys else sealed[:1000],
+                    sealed=None if options.keys else sealed[:1000],  # The manifest is read whole.
                 )
                 await _write(client, snapshot, manifest, options, on_bytes)
     return manifest
