@@ -1,11 +1,11 @@
+do $$ begin
+
 -- Bookings are found by their references, which no two of them share.
 create unique index unique_reference on booking (reference);
 
 -- When autovacuum takes up the tables that change all day. By default it waits until a fifth of a table is dead or
 -- new: on a large table that is much to scan at once, and until then the table and its indexes grow.
 -- Setting this waits for a vacuum of the table that is under way, but for no reader and no writer.
-
-do $$ begin
 
 -- A step of a booking changes columns that are indexed, so it leaves dead rows that only a vacuum removes.
 alter table unit set (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000);
