@@ -21,6 +21,7 @@ NOT_TOLD = (
     "The database URL names no host.",
     "The database refused the change ({}).",
     "There is no reference for the number {}.",
+    "Another server takes writes now.",
     "An exact decimal with at most {} decimals.",
     "PostgreSQL gave the rows in another order than that of the keys.",
     "Send the token that came with the hold as `Authorization: Bearer <token>`.",
