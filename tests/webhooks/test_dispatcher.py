@@ -304,7 +304,7 @@ async def test_a_result_that_outlasts_its_lease_while_the_database_is_away_is_no
     async with receiving(answer_all) as receiver:
         delivery_id = await engine.ping(await engine.endpoint(receiver.url))
         await engine.dispatcher.run_once()
-        await asyncio.wait(engine.dispatcher._sending)
+        await eventually(lambda: not engine.dispatcher._sending)
     with pytest.raises(DatabaseUnavailable):
         await engine.dispatcher.run_once()
     await engine.execute("drop trigger refuse on attempt")
