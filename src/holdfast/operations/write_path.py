@@ -447,7 +447,7 @@ class WritePath:
             await asyncio.wait(self._running)
 
     def _refuse_old(self) -> None:
-        """Not only when a batch begins: the one before it may hang in a network that answers nothing."""
+        """Run by a timer: the batch before them may hang in a network that answers nothing."""
         loop = asyncio.get_running_loop()
         while self._waiting and self._waiting[0].since <= loop.time() - LONGEST_WAIT_SECONDS:
             self._waiting.popleft().answer(errors.Overloaded())
