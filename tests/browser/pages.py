@@ -155,7 +155,7 @@ PAGES: tuple[BrowserPage[Scene], ...] = (
     BrowserPage(
         "account-factor-remove", ACCOUNT, _at(ACCOUNT), role="sales", then=steps.show_how_to_remove_a_factor
     ),
-    BrowserPage("second-factor", ACCOUNT, _at(STAFF), role="newcomer", both_sizes=True),
+    BrowserPage("second-factor", ACCOUNT, _at(ACCOUNT), role="newcomer", both_sizes=True),
     BrowserPage("second-factor-code", ACCOUNT, _at(ACCOUNT), role="newcomer", then=steps.set_up_a_factor),
     BrowserPage("nothing-here", None, _at(BASE + "/nothing"), status=404),
     BrowserPage("not-yours", None, _at(STAFF), role="viewer", status=403),
