@@ -83,7 +83,9 @@ def test_a_new_cluster_is_private_checked_utf8_and_durable_and_keeps_what_was_st
         sql.execute("create table kept as select 42 as number")
     assert mode_of(tmp_path / "postgres") == 0o700
     # Root's server has a user of its own, and other users of the machine need its passwords.
-    assert mode_of(socket_folder(tmp_path)) == (0o711 if os.geteuid() == 0 else 0o700)
+    folder = socket_folder(tmp_path)
+    modes = (mode_of(folder), mode_of(folder / ".s.PGSQL.5432"))
+    assert modes == ((0o711, 0o777) if os.geteuid() == 0 else (0o700, 0o700))
     assert mode_of(tmp_path / "database-passwords") == 0o600
     assert mode_of(tmp_path / "postgres.log") == 0o600
     assert (second.start(), second.adopted) == (url, True)
