@@ -28,7 +28,7 @@ from tests.operations.scene import SOMEBODY_WAITS
 from tests.support.delivery_engine import eventually
 from tests.support.inventory import new_project, replacement, store
 from tests.support.sales import hold, new_units, sell
-from tests.support.sql import execute, value
+from tests.support.sql import execute, owning, value
 
 Key = TypeVar("Key")
 ZONE = "Asia/Riyadh"
@@ -151,7 +151,8 @@ async def test_new_events_take_the_place_of_those_that_were_trimmed(database: Da
             if trims:
                 assert await jobs.trim(database, events.TRIM, 400, replaced) == replaced
             if vacuums:
-                await connection.execute("vacuum event")
+                async with owning(database) as owner:
+                    await owner.execute("vacuum event")
             return int(await connection.fetchval("select pg_total_relation_size('event')"))
 
     for at in range(live):
