@@ -48,6 +48,17 @@ NOT_TYPED = {
     "export HOLDFAST_TRUSTED_PROXIES=10.0.0.0/24": "the commands after it are for another machine",
     "export HOLDFAST_ALLOWED_NETWORKS=10.20.0.0/16,fd12:3456::/48": "receivers of the tests are elsewhere",
     "export HOLDFAST_DATABASE_URL=postgresql://…": READERS_OWN,
+    (
+        'HOLDFAST_DATABASE_URL="postgresql://holdfast:secret@db1/holdfast?holdfast.application_role=holdfast_app"'
+        " .venv/bin/holdfast migrate"
+    ): "it needs a service; test_a_service_can_have_two_roles_too does",
+    (
+        'HOLDFAST_DATABASE_URL="postgresql://holdfast_app:…@db1/holdfast"'
+        " .venv/bin/holdfast serve --no-migrate"
+    ): f"{FOR_GOOD}, and needs a service",
+    'PGPASSFILE=data/database-passwords psql -h "$PWD/data/socket" -U holdfast holdfast': (
+        "psql may be missing"
+    ),
     ".venv/bin/holdfast restore holdfast.backup": "it needs an empty service; test_backup.py has one",
     ".venv/bin/holdfast restore holdfast.backup --data new-data": "the page restores into another folder",
     (

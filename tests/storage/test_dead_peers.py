@@ -21,7 +21,7 @@ from tests.support.delivery_engine import eventually
 from tests.support.ports import free_port
 from tests.support.relay import Relay
 from tests.support.server import PATIENCE_SECONDS
-from tests.support.sql import connected, value, with_database
+from tests.support.sql import as_owner, connected, value, with_database
 
 SETTINGS = (
     *("tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout"),
@@ -60,12 +60,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def through(relay: Relay, url: str) -> str:
-    return f"postgresql://holdfast@127.0.0.1:{relay.port}{urlsplit(url).path}"
+    parts = urlsplit(url)
+    return f"postgresql://{parts.netloc.rpartition('@')[0]}@127.0.0.1:{relay.port}{parts.path}"
 
 
 async def test_every_session_tells_the_server_how_to_notice_a_dead_client(
     relay: Relay, postgres_url: str, tmp_path: Path
 ) -> None:
+    postgres_url = as_owner(postgres_url)
     url = through(relay, postgres_url)
     async with Database(url) as database, database.reading(), database.writing():
         (await connect_to_listen(url)).terminate()
@@ -255,7 +257,7 @@ async def test_a_server_that_no_longer_takes_writes_is_given_up_for_the_next(
     demoted, port = other_server
     second = parse_qs(urlsplit(postgres_url).query)
     hosts = f"host=127.0.0.1,{second['host'][0]}&port={port},{second['port'][0]}"
-    url = f"postgresql://holdfast@/postgres?{hosts}"
+    url = f"postgresql://{urlsplit(as_owner(postgres_url)).netloc}/postgres?{hosts}"
     stop, listeners = asyncio.Event(), list[asyncpg.Connection]()
 
     async def connect_listener() -> asyncpg.Connection:
