@@ -1,17 +1,21 @@
 """The embedded PostgreSQL: made, adopted, shared and stopped, with real servers."""
 
 import os
+import pwd
 import stat
+import subprocess
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from uuid import uuid4
 
 import psutil
 import pytest
 
 from holdfast.storage.embedded import server as module
-from holdfast.storage.embedded.files import make_socket_folder, socket_folder
+from holdfast.storage.embedded.files import make_socket_folder, socket_folder, system_user
 from holdfast.storage.embedded.server import EmbeddedPostgres, running_postmaster, using_embedded
 from holdfast.storage.errors import EmbeddedPostgresError
 from tests.support.sql import Sql
@@ -249,6 +253,17 @@ def test_root_lends_the_server_a_user(tmp_path: Path, servers: list[EmbeddedPost
         os.chown(path, 12345, 12345)
     server.start()
     assert postmaster_of(server).uids().effective == server.cluster.stat().st_uid == 12345
+
+
+@needs_root
+def test_a_user_that_several_starts_add_at_once_is_added_once() -> None:
+    name = f"holdfast-{uuid4().hex[:8]}"
+    try:
+        with ThreadPoolExecutor(max_workers=8) as starts:
+            users = list(starts.map(system_user, [name] * 8))
+        assert {user.pw_uid for user in users} == {pwd.getpwnam(name).pw_uid}
+    finally:
+        subprocess.run(["userdel", name], check=True)
 
 
 def test_a_data_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from tests.support.delivery_engine import OFF, ON, eventually
 from tests.support.delivery_journal import Journal, journalling
 from tests.support.inventory import new_project, replacement, store
 from tests.support.server import LOOK_SECONDS, PATIENCE_SECONDS
-from tests.support.sql import connected, value
+from tests.support.sql import connected, owning, value
 from tests.support.workers import Pace, Worker
 
 OTHER = {ON: OFF, OFF: ON}
@@ -110,7 +110,7 @@ class Scene:
         return await value(self.database, statement, *arguments)
 
     async def execute(self, statement: str) -> None:
-        async with self.database.writing_autocommit() as connection:
+        async with owning(self.database) as connection:
             await connection.execute(statement)
 
     async def until(self, statement: str, *arguments: object) -> None:

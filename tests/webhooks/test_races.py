@@ -17,7 +17,13 @@ from holdfast.domain.errors import DomainError
 from holdfast.domain.event import EventName
 from holdfast.operations.delivery_queue import DeliveryQueue, cancel_all
 from holdfast.storage import deliveries, delivery_queue
-from holdfast.storage.database import DISPATCHER_SETTINGS, Connection, Database, TransactionConflict
+from holdfast.storage.database import (
+    DISPATCHER_SETTINGS,
+    Connection,
+    Database,
+    TransactionConflict,
+    execute_and_count,
+)
 from tests.support.delivery_engine import OFF, ON, Engine, an_engine, eventually, made
 from tests.support.inventory import replacement, store
 from tests.support.sales import new_units
@@ -121,7 +127,7 @@ async def test_a_lock_that_is_held_for_long_is_a_conflict(database: Database, hu
     async with database.writing() as connection:
         await connection.execute("lock table pending_delivery")
         with pytest.raises(TransactionConflict):
-            await hurried.execute("update pending_delivery set again = false")
+            await hurried.database.write(execute_and_count, "update pending_delivery set again = false")
         assert await hurried.claim() == []
 
 

@@ -239,18 +239,21 @@ def system_user(name: str) -> pwd.struct_passwd:
         "--shell", "/usr/sbin/nologin", name,
     ]  # fmt: skip
     reason = ""
-    # Another start on this machine may be adding the same user.
-    for _ in range(20):
-        with suppress(KeyError):
-            return pwd.getpwnam(name)
-        try:
-            result = subprocess.run(command, capture_output=True, text=True, check=False)
-        except OSError as error:
-            reason = str(error)
-            break
-        reason = result.stderr.strip()
-        if result.returncode != 0:
-            time.sleep(0.1)
+    # Two `useradd` at once would both add the user, and the second give it another id.
+    with open_descriptor(Path("/etc"), os.O_RDONLY) as folder:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        # Another program on this machine may be adding a user.
+        for _ in range(20):
+            with suppress(KeyError):
+                return pwd.getpwnam(name)
+            try:
+                result = subprocess.run(command, capture_output=True, text=True, check=False)
+            except OSError as error:
+                reason = str(error)
+                break
+            reason = result.stderr.strip()
+            if result.returncode != 0:
+                time.sleep(0.1)
     raise EmbeddedPostgresError(
         f"The system user {name} could not be added ({reason}); run Holdfast as an ordinary user."
     )
