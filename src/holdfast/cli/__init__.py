@@ -1,6 +1,7 @@
 """The `holdfast` command. A subcommand's module is imported only when it is run."""
 
 import importlib
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -66,6 +67,8 @@ def _reporting(as_json: bool) -> Iterator[None]:
     try:
         yield
     except (click.ClickException, KeyboardInterrupt, *_OPERATOR_ERRORS) as error:
+        # A connection that was cut off would report it once more.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         cause = error.__cause__
         # Such as a failed connection.
         is_external = isinstance(cause, OSError) and str(cause)
