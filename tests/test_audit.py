@@ -1,6 +1,7 @@
 """`make audit`: what is shipped is named in the SBOM, and advisories against what is locked are found."""
 
 import importlib.metadata
+import importlib.resources
 import importlib.util
 import json
 import re
@@ -13,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from tests.support.make import ROOT, make
@@ -58,8 +60,13 @@ def audit(folder: Path, source: str) -> tuple[int, str, list[Any]]:
     return done.returncode, told, json.loads((folder / "sbom.json").read_text())["components"]
 
 
+def sbom() -> dict[str, Any]:
+    document: dict[str, Any] = runpy.run_path(str(ROOT / "requirements" / "audit.py"))["sbom"]()
+    return document
+
+
 def test_the_sbom_names_what_is_shipped_with_its_version_and_hashes() -> None:
-    document = runpy.run_path(str(ROOT / "requirements" / "audit.py"))["sbom"]()
+    document = sbom()
     assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
     purls = {one["purl"]: one for one in document["components"]}
     locked = (ROOT / "requirements" / "base.txt").read_text()
@@ -73,6 +80,26 @@ def test_the_sbom_names_what_is_shipped_with_its_version_and_hashes() -> None:
     vendored = {purl.rpartition("@")[2] for purl in purls if purl.startswith("pkg:npm/")}
     folders = [path.name for path in (SOURCE / "web/static/vendor").iterdir() if path.is_dir()]
     assert {name.rpartition("-")[2] for name in folders} <= vendored
+
+
+@needs_pip_audit
+def test_the_sbom_is_valid_cyclonedx() -> None:
+    folder = importlib.resources.files("cyclonedx.schema") / "_res"
+    schemas = {
+        f"http://cyclonedx.org/schema/{file.name}": json.loads(file.read_text())
+        for file in folder.iterdir()
+        if file.name.endswith(".SNAPSHOT.schema.json")
+    }
+    validator = jsonschema_rs.validator_for(
+        schemas["http://cyclonedx.org/schema/bom-1.6.SNAPSHOT.schema.json"],
+        registry=jsonschema_rs.Registry([*schemas.items()]),
+    )
+    document = sbom()
+    assert [fault.message for fault in validator.iter_errors(document)] == []
+    del document["components"][0]["name"]
+    assert not validator.is_valid(document)
+    names = [one["bom-ref"] for one in sbom()["components"]]
+    assert len(set(names)) == len(names)
 
 
 @pytest.mark.slow

@@ -183,7 +183,9 @@ def test_metrics_of_all_processes_are_on_a_port_of_their_own_which_must_be_free(
         port = taken.getsockname()[1]
         settings |= {"HOLDFAST_METRICS_PORT": str(port), "HOLDFAST_METRICS_TOKEN": "0123456789abcdef"}
         told = refused(finish_process(settings, *SERVE))
+        same = refused(finish_process(settings, "serve", "--port", str(port), "--host", "127.0.0.2"))
     assert told.endswith("taken by another program; choose one with HOLDFAST_METRICS_PORT.\n")
+    assert same == "holdfast: HOLDFAST_METRICS_PORT must not be the port of --port.\n"
     with started(settings, *SERVE, "--processes", "2", "--host", "0.0.0.0") as process:
         public = output_of(process).readline().removeprefix(READY).strip().replace("0.0.0.0", "127.0.0.1")
         own = f"http://127.0.0.1:{port}/metrics"

@@ -87,6 +87,7 @@ LONG_ENOUGH = (
 GUESSABLE = (
     "password1234", "PassWord1234", "ＰＡＳＳＷＯＲＤ1234", "aaaaaaaaaaaaaaa", "abababababab",
     "administrator", "Holdfast12345678", "12345678-Nura", "pass word 1234",
+    "password١٢٣٤", "Holdfast۱۲۳۴۵۶۷۸",
 )  # fmt: skip
 OWN = (
     EMAIL, EMAIL.upper(), "n.alharbi2026", "Nura Al-Harbi 2026", "NuraبنتAl-Harbi1", "harbi-2026-nura",
@@ -114,6 +115,14 @@ def test_a_password_is_long_can_be_typed_and_is_neither_common_nor_made_of_ones_
     if found is not None and fault is not None:
         assert fault in str(found.message)
         assert found.pointer == "/newPassword"
+
+
+@pytest.mark.parametrize(("name", "email"), [("S", "sara1987@x.example"), ("Sara ١٩٨٧", "s@x.example")])
+def test_a_digit_is_the_same_in_every_script_when_a_password_is_checked(name: str, email: str) -> None:
+    for password in ("sara1987 tea", "sara١٩٨٧ tea", "SARA۱۹۸۷ tea"):
+        fault = password_fault(password, name, email, COMMON)
+        assert fault is not None, password
+        assert "Besides your name" in str(fault.message)
 
 
 def test_one_password_from_two_keyboards_is_the_same() -> None:

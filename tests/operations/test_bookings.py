@@ -18,7 +18,7 @@ from holdfast.domain.transitions import Action, Caller
 from holdfast.operations.bookings import Bookings, Held, OpenedBooking, Requester, StaffAction
 from holdfast.operations.holds import expire_due_holds
 from holdfast.operations.units import Units
-from holdfast.operations.write_path import LARGEST_BATCH, Batch, write
+from holdfast.operations.write_path import LARGEST_BATCH, Batch
 from holdfast.storage import audit, bookings
 from holdfast.storage.database import Database
 from tests.operations.interference import Hook, InterferingDatabase
@@ -367,8 +367,10 @@ async def test_a_deposit_finds_no_booking_that_is_deleted_while_it_is_decided(da
     assert await expire_due_holds(database, 10) == 1
     await age(database)
     meanwhile = InterferingDatabase(database, before_store=lambda: trim(database))
-    (outcome,) = await write(meanwhile, [sales.deposit(key, booking)])
-    assert isinstance(outcome, errors.UnknownBooking)
+    selling = Bookings(meanwhile, Units(meanwhile), HoldPeriods(), HoldLimits())
+    found = await selling.find(booking.reference)
+    with pytest.raises(errors.UnknownBooking, match=booking.reference):
+        await selling.act_on_booking(found, BookingAction.CONFIRM_DEPOSIT, Caller.PAYMENT_SYSTEM, STAFF)
     assert await rows(database, "select status, version from unit") == [("available", 3)]
 
 

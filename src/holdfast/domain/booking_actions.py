@@ -43,8 +43,7 @@ _NOT_ENDED = (
 def get_booking(snapshot: UnitSnapshot, number: int) -> tuple[Unit, Booking]:
     booking = snapshot.booking_numbered(number)
     if snapshot.unit is None or booking is None:
-        # Its caller has read it, so this is another database by now. The reference is not known here.
-        raise errors.UnknownBooking("…")
+        raise errors.UnknownBooking("…")  # deleted since it was read; its caller knows the reference
     return snapshot.unit, booking
 
 

@@ -116,7 +116,7 @@ def password_fault(
         return Fault(pointer, Message(message, {"least": SHORTEST_PASSWORD, "most": LONGEST_PASSWORD}))
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in password):
         return Fault(pointer, "A password is made of characters that can be typed.")
-    folded = password.casefold()
+    folded = _fold(password)
     others = _own_words(name, email).sub("", folded)
     counted = _SEPARATORS.sub("", others)
     if others != folded and len(counted) < LEAST_OTHERS:
@@ -127,9 +127,14 @@ def password_fault(
     return None
 
 
+def _fold(text: str) -> str:
+    """Return the text without capitals, and with the digits of every script as 0 to 9."""
+    return "".join(str(unicodedata.decimal(sign, sign)) for sign in normalize_password(text).casefold())
+
+
 def _own_words(name: str, email: str) -> re.Pattern[str]:
     """Match what others know of a person, whole and in parts; a short word may stand in any password."""
-    name, email = (normalize_password(text).casefold() for text in (name, email))
+    name, email = _fold(name), _fold(email)
     wholes = {name, "".join(name.split()), email, *email.split("@"), _PRODUCT}
     words = {word for word in wholes.union(*map(_WORD.findall, wholes)) if len(word) >= SHORTEST_OWN_WORD}
     return re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))))

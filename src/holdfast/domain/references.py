@@ -14,9 +14,8 @@ SYMBOLS = "2346789FHKMQRWXY"
 that rhyme (B C D E G P T V Z, and A J K) at most one is here. Sixteen are four bits each, and a field.
 """
 
-# Frozen for ever, as the secret is: another value would give the references of old bookings to new ones.
+# Frozen for ever, with the rounds below and the secret: others would give old references to new bookings.
 _ROUNDS = 8
-_PURPOSE = b"reference"
 _FIELD_POLYNOMIAL = 0b10011
 
 _SYMBOLS_OF_DIGITS = str.maketrans("0123456789abcdef", SYMBOLS)
@@ -64,6 +63,6 @@ def _scatter(number: int, secret: bytes) -> int:
     """A Feistel network: a permutation whatever its rounds do."""
     left, right = number >> 16, number & 0xFFFF
     for turn in range(_ROUNDS):
-        mixed = blake2b(bytes([turn, *right.to_bytes(2)]), digest_size=2, key=secret, person=_PURPOSE)
+        mixed = blake2b(bytes([turn, *right.to_bytes(2)]), digest_size=2, key=secret, person=b"reference")
         left, right = right, left ^ int.from_bytes(mixed.digest())
     return left << 16 | right

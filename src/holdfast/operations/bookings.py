@@ -217,9 +217,13 @@ class Bookings:
         payment_id: str | None = None,
     ) -> WriteResult:
         key, number = (found.booking.project_id, found.unit_code), found.booking.number
-        return await self._units.write(
-            commands.BookingCommand(key, author, number, decide, seen_status, until, payment_id=payment_id)
+        command = commands.BookingCommand(
+            key, author, number, decide, seen_status, until, payment_id=payment_id
         )
+        try:
+            return await self._units.write(command)
+        except UnknownBooking:
+            raise UnknownBooking(found.booking.reference) from None
 
     async def _write_drafted(self, drafted: commands.DraftedBooking, command: Command) -> WriteResult:
         """Give back a draft that became no booking, unless it is unknown whether it did."""

@@ -88,9 +88,8 @@ class StaffAccounts:
     async def add(self, email: str, name: str, role: Role, password: str, author: Author) -> Staff:
         """Add a person with a password, who needs no set-up link."""
         email, name = email.strip(), name.strip()
-        raise_faults(
-            [email_fault(email), name_fault(name), password_fault(password, name, email, common_passwords())]
-        )
+        faults = [email_fault(email), name_fault(name)]
+        raise_faults([*faults, password_fault(password, name, email, common_passwords())])
         password_hash = await self._passwords.hash(password)
         async with self._database.writing() as connection:
             return await _insert(connection, email, name, role, password_hash, author)
@@ -162,9 +161,8 @@ class StaffAccounts:
         email, name = email.strip(), name.strip()
         if await self.find_invited(token) is not None:
             raise InvalidSetupLink
-        raise_faults(
-            [email_fault(email), name_fault(name), password_fault(password, name, email, common_passwords())]
-        )
+        faults = [email_fault(email), name_fault(name)]
+        raise_faults([*faults, password_fault(password, name, email, common_passwords())])
         password_hash = await self._passwords.hash(password)
         async with self._database.writing() as connection:
             await _use_link(connection, token)

@@ -114,7 +114,7 @@ class HttpProtocol(HttpToolsProtocol):
     def reject(self, status: int, reason: str | Exception) -> None:
         """Read no more requests. Respond to this one, unless it has a response or must wait for others."""
         cycle = self.cycle if self.part == "body" else None
-        headers = self.scope["headers"] if self.part else []
+        headers = self.scope["headers"] if cycle else []  # of a whole head: a proxy may add the last line
         request_id = self.counts.log_rejection(self.client, headers, status, reason)
         self.is_over, self.part, self.received = True, None, 0
         if cycle is not None and self.pipeline and self.pipeline[0][0] is cycle:

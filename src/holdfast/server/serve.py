@@ -49,7 +49,8 @@ def serve(
         check_exists(settings.data_dir)
     check_user(settings)
     systems = open_external_systems(host, port, settings.public_url, os.environ) if demo else nullcontext()
-    own_port = settings.metrics_port
+    if (own_port := settings.metrics_port) == port:
+        raise StartError("HOLDFAST_METRICS_PORT must not be the port of --port.")
     # For this machine alone: the port is there to close `/metrics` to everybody else.
     metrics = listen("127.0.0.1", own_port, "HOLDFAST_METRICS_PORT") if own_port else nullcontext()
     with (

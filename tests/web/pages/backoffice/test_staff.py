@@ -89,6 +89,14 @@ def test_a_reset_shows_a_new_link_and_kills_the_last(admin: Person, people: Peop
     assert links(admin.see(newcomer)) == []
 
 
+def test_nobody_resets_their_own_account_because_that_asks_for_no_code(admin: Person) -> None:
+    path = f"{STAFF}/{admin.staff_id}"
+    assert f"{path}/reset" not in admin.see(path)
+    answer = admin.submit(f"{path}/reset")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/backoffice/account")
+    admin.see("/backoffice/account")
+
+
 def test_nobody_is_found_under_a_wrong_id(admin: Person) -> None:
     admin.see(f"{STAFF}/{UUID(int=1)}", 404)
     admin.see(f"{STAFF}/nobody", 422)

@@ -12,7 +12,7 @@ from holdfast.domain.permissions import Permission, Role
 from holdfast.domain.staff import Staff
 from holdfast.operations.staff import SETUP_LINK_HOURS, setup_url
 from holdfast.web.errors import MalformedBody
-from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages
+from holdfast.web.pages.backoffice.base import ACCOUNT, PREFIX, StaffRequest, pages
 from holdfast.web.pagination import TIME_AND_ID_CURSOR, creation_cursor, paginate
 
 STAFF = f"{PREFIX}/staff"
@@ -74,6 +74,8 @@ async def enable(request: StaffRequest, staff_id: UUID) -> Response:
 
 @pages.post("/staff/{id}/reset", Permission.ADMINISTER, back_to="/staff/{id}")
 async def reset(request: StaffRequest, staff_id: UUID) -> Response:
+    if staff_id == request.staff.id:
+        return request.redirect(ACCOUNT)  # where removing the second factor asks for a code
     invited = await request.services.staff.reset(staff_id, request.author)
     return await _render_person(request, invited.staff, invited.token)
 
