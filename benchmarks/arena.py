@@ -78,12 +78,12 @@ class Arena:
 
 @contextmanager
 def own_cluster(folder: Path) -> Iterator[str]:
-    """The embedded PostgreSQL, exactly as the product runs it."""
+    """The embedded PostgreSQL, exactly as the product runs it; everybody connects as its owner."""
     if file_system_of(folder) in IN_MEMORY:
         raise NotDurable(f"{folder} lies in memory; set TMPDIR to a folder on a disk.")
     postgres = EmbeddedPostgres(folder)
-    url = postgres.start()
+    postgres.start()
     try:
-        yield url
+        yield postgres.owner_url
     finally:
         postgres.stop()
