@@ -257,7 +257,7 @@ async def test_a_server_that_no_longer_takes_writes_is_given_up_for_the_next(
     other_server: tuple[Cluster, int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Readers may be the first to notice: they draw the numbers of bookings."""
+    """Whichever connection is the first to notice."""
     monkeypatch.setattr(notifications, "ALIVE_SECONDS", 0.05)
     monkeypatch.setattr(notifications, "PAUSE_AFTER_FAILURE_SECONDS", 0.05)
     demoted, port = other_server
