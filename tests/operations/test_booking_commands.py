@@ -22,6 +22,7 @@ from holdfast.operations.units import Units
 from holdfast.operations.write_path import WriteResult
 from holdfast.storage.bookings import installation_secret
 from holdfast.storage.database import Database
+from tests.operations.interference import CountingDatabase
 from tests.operations.scene import STAFF, cancel, hold, interrupted
 from tests.support.inventory import SLUG
 from tests.support.sales import BUYER, make_lapse
@@ -34,6 +35,13 @@ ASKED = Requester("192.0.2.1", "visitor-cookie", "key-1")
 
 def ids(drafted: DraftedBooking) -> list[object]:
     return [*drafted.draft.holder[:2], drafted.draft.idempotency_id]
+
+
+async def test_numbers_are_drawn_by_a_writer(database: Database) -> None:
+    """It is a write, which waits for a synchronous standby, and readers must not wait with it."""
+    counting = CountingDatabase(database)
+    await BookingDrafts(counting).draft()
+    assert counting.transactions == 1
 
 
 async def test_no_number_is_given_twice(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

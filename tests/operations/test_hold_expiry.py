@@ -6,11 +6,13 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import pytest
 
 from holdfast.domain.booking import Booking, BookingStatus
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.status import Status
+from holdfast.operations import holds
 from holdfast.operations.holds import expire_due_holds
 from holdfast.operations.units import PatchUnit, Units
 from holdfast.storage.database import Database
@@ -130,6 +132,20 @@ async def test_units_that_cannot_be_released_do_not_stop_the_others(
     assert sorted(vars(one)["fields"]["unitCode"] for one in caplog.records) == ["A-03", "A-04", "A-17"]
     await execute(database, "drop trigger refuse on unit")
     assert await expire_due_holds(database, 100, {}) == 3
+
+
+async def test_if_very_many_units_fail_they_are_not_tried_one_by_one(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holds, "MOST_FAILED", 2)
+    keys = await new_keys(database, *(f"A-{number}" for number in range(8)))
+    await make_lapse(database, *[await hold(database, key) for key in keys])
+    await execute(database, REFUSE.format(table="unit", state="raise_exception", condition="true"))
+    failed: dict[UUID, float] = {}
+    for _ in range(2):
+        with pytest.raises(asyncpg.RaiseError):
+            await expire_due_holds(database, 10, failed)
+        assert len(failed) == 2
 
 
 @pytest.mark.parametrize("state", ["cannot_connect_now", "deadlock_detected"])

@@ -154,13 +154,17 @@ async def test_a_command_that_waited_is_dropped_if_its_caller_has_left(
     asked: list[str],
     stored: int,
 ) -> None:
-    """It is asked about once, when its batch begins, and not if it has waited for a moment only."""
+    """It is asked about once, when its batch begins and with all others, and not if it has waited for a
+    moment only."""
     monkeypatch.setattr(write_path, "CALLER_CHECKED_AFTER_SECONDS", after)
-    path, found = WritePath(database), []
+    path, found, all_asked = WritePath(database), [], asyncio.Event()
 
     async def submit(code: str) -> WriteResult:
         async def has_left() -> bool:
             found.append(code)
+            if len(found) == 2:
+                all_asked.set()
+            await asyncio.wait_for(all_asked.wait(), 60)
             return code == "gone"
 
         write_path.has_caller_left.set(has_left)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -249,9 +250,14 @@ async def test_the_listener_leaves_a_server_that_hangs(
     await listening
 
 
+@pytest.mark.parametrize("use", [Database.reading, Database.writing])
 async def test_a_server_that_no_longer_takes_writes_is_given_up_for_the_next(
-    postgres_url: str, other_server: tuple[Cluster, int], monkeypatch: pytest.MonkeyPatch
+    use: Callable[[Database], AbstractAsyncContextManager[asyncpg.Connection]],
+    postgres_url: str,
+    other_server: tuple[Cluster, int],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Whichever connection is the first to notice."""
     monkeypatch.setattr(notifications, "ALIVE_SECONDS", 0.05)
     monkeypatch.setattr(notifications, "PAUSE_AFTER_FAILURE_SECONDS", 0.05)
     demoted, port = other_server
@@ -280,20 +286,22 @@ async def test_a_server_that_no_longer_takes_writes_is_given_up_for_the_next(
         await keeper.execute("alter system set default_transaction_read_only = on")
         await keeper.execute("select pg_reload_conf()")
         try:
-            await eventually(lambda: _fails(database))
+            await eventually(lambda: _fails(use(database)))
             assert await write(database)
             assert await value(database, "show port") != str(port), "readers have gone too"
             await eventually(lambda: len(listeners) > 1)
         finally:
             await keeper.execute("alter system reset default_transaction_read_only")
             await keeper.execute("select pg_reload_conf()")
+            while await keeper.fetchval("show default_transaction_read_only") == "on":
+                continue
             stop.set()
             await listening
 
 
-async def _fails(database: Database) -> bool:
+async def _fails(using: AbstractAsyncContextManager[asyncpg.Connection]) -> bool:
     try:
-        async with database.writing() as connection:
+        async with using as connection:
             await connection.execute("create table kept (number integer)")
             await connection.execute("drop table kept")
     except DatabaseUnavailable:

@@ -107,18 +107,16 @@ def database_jobs(database: Database, settings: Settings) -> list[PeriodicJob]:
             more_after_seconds=0.0,
         ),
         *(
-            PeriodicJob(
-                name, 3600.0, partial(trim, database, statement, days, at_once), more_after_seconds=0.2
-            )
-            for name, statement, days, at_once in trims
+            PeriodicJob(name, 3600.0, partial(trim, database, statement, days, limit), more_after_seconds=0.2)
+            for name, statement, days, limit in trims
             if days is not None
         ),
     ]
 
 
-async def trim(database: Database, statement: str, days: float, at_once: int) -> int:
+async def trim(database: Database, statement: str, days: float, limit: int) -> int:
     """Delete the oldest rows of one kind; return how many."""
-    return await database.write(execute_and_count, statement, timedelta(days=days), at_once)
+    return await database.write(execute_and_count, statement, timedelta(days=days), limit)
 
 
 def queue_jobs(queue: DeliveryQueue, cleanup: QueueCleanup) -> list[PeriodicJob]:

@@ -166,7 +166,7 @@ class BookingDrafts:
         while not self._references:
             async with self._refilling:
                 if not self._references:
-                    more = await self._database.read(bookings.next_references, NUMBERS_AT_ONCE)
+                    more = await self._database.write(bookings.next_references, NUMBERS_AT_ONCE)
                     self._references.extend(more)
         return self._references.popleft()
 

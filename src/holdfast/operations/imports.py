@@ -290,11 +290,7 @@ class Imports:
 
         try:
             async with self._one_at_a_time:
-                # Failures come one by one, not as the group that the transactions are in.
-                try:
-                    await self._units.write_all(self._parse_batches(run), record, store=run.stores)
-                except BaseExceptionGroup as group:
-                    raise group.exceptions[0] from None
+                await self._units.write_all(self._parse_batches(run), record, store=run.stores)
             stage = "imported" if run.stores else "checked"
         except RunReplaced:
             pass

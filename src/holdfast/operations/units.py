@@ -105,16 +105,19 @@ class Units:
         self, batches: AsyncIterator[list[AnyItem]], record: Record[AnyItem], *, store: bool
     ) -> None:
         """Write batches of at most ``BULK_TRANSACTION_SIZE``, and record their outcomes in order. The next
-        batch is read while the database works on one."""
-        async with asyncio.TaskGroup() as group:
-            running: deque[tuple[list[AnyItem], asyncio.Task[list[Outcome]]]] = deque()
-            async for items in batches:
-                if len(running) == TRANSACTIONS_IN_FLIGHT:
-                    written, task = running.popleft()
+        batch is read while the database works on one. A failure is raised itself, not in a group."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                running: deque[tuple[list[AnyItem], asyncio.Task[list[Outcome]]]] = deque()
+                async for items in batches:
+                    if len(running) == TRANSACTIONS_IN_FLIGHT:
+                        written, task = running.popleft()
+                        await record(written, await task)
+                    running.append((items, group.create_task(self._write_batch(items, store))))
+                for written, task in running:
                     await record(written, await task)
-                running.append((items, group.create_task(self._write_batch(items, store))))
-            for written, task in running:
-                await record(written, await task)
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
 
     async def _write_batch(self, items: Sequence[Item], store: bool) -> list[Outcome]:
         commands = [item.command for item in items if not isinstance(item.command, DomainError)]

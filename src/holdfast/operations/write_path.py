@@ -407,10 +407,9 @@ class _Waiting(NamedTuple):
         if not self.future.done():
             self.future.set_result(outcome)
 
-    async def is_abandoned(self) -> bool:
+    async def drop_if_caller_left(self) -> None:
         if self.has_caller_left is not None and await self.has_caller_left():
             self.answer(errors.Overloaded())
-        return self.future.done()
 
 
 class WritePath:
@@ -474,7 +473,9 @@ class WritePath:
         outcomes: Sequence[WriteResult | Exception]
         try:
             checked_before = asyncio.get_running_loop().time() - CALLER_CHECKED_AFTER_SECONDS
-            batch = [one for one in batch if one.since >= checked_before or not await one.is_abandoned()]
+            # All at once: each takes turns of the event loop, which are long when much is waiting.
+            await asyncio.gather(*(one.drop_if_caller_left() for one in batch if one.since < checked_before))
+            batch = [one for one in batch if one.since >= checked_before or not one.future.done()]
             outcomes = await write(self._database, [one.command for one in batch]) if batch else []
         except Exception as failure:  # noqa: BLE001 - its callers wait for it
             outcomes = [failure] * len(batch)

@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -156,11 +156,8 @@ class Database:
         await self._notifier.close()
         await asyncio.gather(self._writers.close(), self._readers.close())
 
-    @asynccontextmanager
-    async def reading(self) -> AsyncIterator[Connection]:
-        with translate_errors():
-            async with self._readers.one() as connection:
-                yield connection
+    def reading(self) -> AbstractAsyncContextManager[Connection]:
+        return self._using(self._readers)
 
     @asynccontextmanager
     async def reading_snapshot(self) -> AsyncIterator[Connection]:
@@ -169,12 +166,15 @@ class Database:
         async with self.reading() as connection, self.transaction(connection, **snapshot):
             yield connection
 
-    @asynccontextmanager
-    async def writing_autocommit(self) -> AsyncIterator[Connection]:
+    def writing_autocommit(self) -> AbstractAsyncContextManager[Connection]:
         """No transaction around it: each statement is one, and is stored when it is answered."""
+        return self._using(self._writers)
+
+    @asynccontextmanager
+    async def _using(self, pool: Connections) -> AsyncIterator[Connection]:
         with translate_errors():
             try:
-                async with self._writers.one() as connection:
+                async with pool.one() as connection:
                     yield connection
             except asyncpg.ReadOnlySQLTransactionError:
                 # Another server takes writes now. Readers would go on to read what is no longer true.

@@ -164,7 +164,7 @@ class Request(StarletteRequest):
             raise BodyTooLarge(limit)
         return int(length) if length.isdigit() else 0
 
-    async def read_body(self, limit: int = BODY_LIMIT, reserve: Callable[[int], None] | None = None) -> bytes:
+    async def read_body(self, limit: int = BODY_LIMIT, reserve: Callable[..., None] | None = None) -> bytes:
         """Read the whole body, or reject it as soon as it is too large. ``reserve`` may reject its size."""
         if self.whole_body is None:
             announced = self.check_announced_length(limit)
@@ -179,7 +179,7 @@ class Request(StarletteRequest):
                 if len(body) > limit:
                     raise BodyTooLarge(limit)
                 if reserve is not None:
-                    reserve(max(announced, len(body)))
+                    reserve(len(body), announced)
             self.whole_body = bytes(body)
         return self.whole_body
 

@@ -1,6 +1,7 @@
 """More to do than there is time or memory for: 503 before anything is stored, and callers who have left."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
@@ -9,7 +10,10 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
+from holdfast.domain.errors import SchemaNotCurrent
 from holdfast.operations import write_path
+from holdfast.operations.units import Units
+from holdfast.server.http_protocol import HttpProtocol
 from holdfast.web.api.integration import units
 from tests.server.connecting import Serving, Streams, serving
 from tests.support import exact_json
@@ -105,12 +109,19 @@ async def test_bulk_bodies_take_limited_memory_and_give_it_back(
     monkeypatch.setattr(units, "BULK_MEMORY_LIMIT", LIMIT)
     url, sizes, one = scene.project.units_url, units._body_sizes, [minimal(code="A-1")]
     async with served(scene) as (server, http):
-        # It has announced nearly all that there is, and sent a little of it.
-        _, announced = await send(server, scene, url, f"Content-Length: {LIMIT - 10}", body="[")
-        await eventually(lambda: sum(sizes.values()) == LIMIT - 10)
+        # It has announced all that there is, and sent a little of it: that keeps nobody out.
+        _, announced = await send(server, scene, url, f"Content-Length: {LIMIT}", body="[")
+        await eventually(lambda: list(sizes.values()) == [1])
+        assert (await http.put(url, **with_body(one))).status_code == 200
+        announced.write(b" " * (LIMIT - 10))
+        await eventually(lambda: sum(sizes.values()) == LIMIT - 9)
         refused = await http.put(url, **with_body(one))
         assert problem(refused, 503)["type"] == "/problems/overloaded"
         assert int(refused.headers["retry-after"]) >= 1
+        # What cannot fit is refused before it has come.
+        early, _ = await send(server, scene, url, "Content-Length: 10", body="[")
+        async with asyncio.timeout(60):
+            assert b" 503 " in await early.readline()
         assert (await http.put(f"{url}/B-1", **with_body(minimal()))).status_code == 201
         announced.close()
         await eventually(lambda: not sizes)
@@ -124,5 +135,35 @@ async def test_bulk_bodies_take_limited_memory_and_give_it_back(
             assert b" 503 " in await chunks[0].readline()
         assert (await http.put(url, **with_body("["))).status_code == 400
         assert (await http.put(f"{url}?dryRun=what", **with_body(one))).status_code == 422
-        assert (await http.put(url, **with_body(one))).json()["counts"]["created"] == 1
+        assert (await http.put(url, **with_body(one))).json()["counts"]["unchanged"] == 1
         await eventually(lambda: not sizes)
+
+
+@pytest.mark.parametrize(("failure", "status"), [(SchemaNotCurrent(), 503), (LookupError("a bug"), 500)])
+async def test_a_bulk_body_that_fails_gives_its_memory_back_at_once(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, failure: Exception, status: int
+) -> None:
+    """Not when garbage is collected, which is seldom."""
+
+    async def fail(*_: object, **__: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(Units, "write_many", fail)
+    gc.disable()
+    try:
+        async with served(scene) as (_, http):
+            answer = await http.put(scene.project.units_url, **with_body([minimal(code="A-1")]))
+            assert (answer.status_code, dict(units._body_sizes)) == (status, {})
+    finally:
+        gc.enable()
+
+
+async def test_a_client_that_does_not_read_the_report_keeps_no_memory_from_others(scene: Scene) -> None:
+    body = "[" + ",".join("0" * 40_000) + "]"
+    async with served(scene) as (server, _):
+        await send(server, scene, scene.project.units_url, f"Content-Length: {len(body)}", body=body)
+        connections = server.server.server_state.connections
+        await eventually(
+            lambda: any(isinstance(one, HttpProtocol) and one.flow.write_paused for one in connections)
+        )
+        assert not units._body_sizes

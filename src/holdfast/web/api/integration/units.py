@@ -154,7 +154,6 @@ def _written_response(written: WriteResult) -> Response:
 NDJSON = "application/x-ndjson"
 BULK_BODY_LIMIT = 32 * 1024**2
 BULK_MEMORY_LIMIT = 128 * 1024**2
-_body_sizes: WeakKeyDictionary[Request, int] = WeakKeyDictionary()  # A body lives as long as its request.
 # Other requests have their turn after so many characters.
 CHARACTERS_A_TURN = 64 * 1024
 # The answer to a unit may be a hundred times as long as the unit.
@@ -167,9 +166,12 @@ class _Item(NamedTuple):
     command: operations.ReplaceUnit | DomainError
 
 
-class _SentUnits(NamedTuple):
+class _SentUnits:
     text: str
     positions: array[int]
+
+
+_body_sizes: WeakKeyDictionary[_SentUnits, int] = WeakKeyDictionary()  # How much of each has come.
 
 
 class BulkUnit(unit_bodies.UnitReplacement):
@@ -195,8 +197,11 @@ class BulkBody(Body):
 
     async def read(self, request: Request, path: Sequence[Any], faults: list[Fault]) -> _SentUnits:
         media_type = request.require_media_type(self.media_types)
-        text = json.decode_body(await request.read_body(self.limit, partial(_reserve, request)))
-        return _SentUnits(text, await _positions(text, media_type))
+        sent = _SentUnits()
+        sent.text = json.decode_body(await request.read_body(self.limit, partial(_reserve, sent)))
+        request.whole_body = b""  # The request lives until the client has read the response.
+        sent.positions = await _positions(sent.text, media_type)
+        return sent
 
 
 class BulkCounts(models.Document):
@@ -246,7 +251,11 @@ async def put_units(
     units = request.services.units
     project_id = await units.project_id(slug)
     run = _BulkRun(units, request.author, slug, project_id, store=not dry_run)
-    await run.write(body.text, body.positions)
+    try:
+        await run.write(body)
+    finally:
+        _body_sizes.pop(body, None)
+        body.text = ""  # A traceback may refer to the body until garbage is collected.
     missing = await units.missing_codes(slug, run.named) if reconcile else None
     return json.JsonPartsResponse(run.document(missing))
 
@@ -266,8 +275,8 @@ class _BulkRun:
         self.named: set[str] = set()
         """Every valid code of the body, whatever became of its unit."""
 
-    async def write(self, text: str, positions: array[int]) -> None:
-        await self._units.write_all(self._batches(text, positions), self._record, store=self._store)
+    async def write(self, sent: _SentUnits) -> None:
+        await self._units.write_all(self._batches(sent), self._record, store=self._store)
 
     def document(self, missing: list[str] | None) -> list[bytes | bytearray]:
         """In parts: the results may be many megabytes, and are not copied once more."""
@@ -275,10 +284,10 @@ class _BulkRun:
         tail = b"" if missing is None else b',"missing":' + json.encode(missing)
         return [b'{"counts":' + json.encode(counts) + b',"results":[', self._results, b"]" + tail + b"}"]
 
-    async def _batches(self, text: str, positions: array[int]) -> AsyncIterator[list[_Item]]:
-        items, read = [], 0
+    async def _batches(self, sent: _SentUnits) -> AsyncIterator[list[_Item]]:
+        items, read, positions = [], 0, sent.positions
         for start, end, names in zip(positions[::3], positions[1::3], positions[2::3], strict=True):
-            items.append(self._item(text[start:end], names))
+            items.append(self._item(sent.text[start:end], names))
             read += end - start
             if read >= CHARACTERS_A_TURN:
                 read = 0
@@ -341,10 +350,11 @@ class _BulkRun:
         self._results += json.encode(results)[1:-1]
 
 
-def _reserve(request: Request, size: int) -> None:
-    if sum(_body_sizes.values()) - _body_sizes.get(request, 0) + size > BULK_MEMORY_LIMIT:
+def _reserve(sent: _SentUnits, size: int, announced: int) -> None:
+    others = sum(_body_sizes.values()) - _body_sizes.get(sent, 0)
+    if others + max(size, announced) > BULK_MEMORY_LIMIT:
         raise errors.Overloaded("Too many large bodies are being stored, and nothing of this one was.")
-    _body_sizes[request] = size
+    _body_sizes[sent] = size  # What is announced may never come, and must not keep others out.
 
 
 async def _positions(text: str, media_type: str) -> array[int]:
