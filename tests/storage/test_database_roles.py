@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from shutil import which
+from typing import Any
 
 import asyncpg
 import pytest
@@ -17,6 +18,7 @@ import pytest
 from holdfast.operations.delivery_queue import drop_old_log_partitions, ensure_log_partitions
 from holdfast.storage.database import Database
 from holdfast.storage.embedded.cluster import Programs
+from holdfast.storage.embedded.files import SOCKET_NAME
 from holdfast.storage.embedded.server import EmbeddedPostgres, running_postmaster
 from holdfast.storage.errors import EmbeddedPostgresError
 from tests.support import commands
@@ -179,10 +181,31 @@ def test_lost_passwords_are_replaced_unless_the_database_is_in_use(
     assert second.owner_url != lost
     assert passwords_are_needed(second)
     second.stop()
-    (tmp_path / "database-passwords").write_text("damaged")
-    with pytest.raises(EmbeddedPostgresError, match="delete the file, and start again"):
+    (tmp_path / "database-passwords").write_bytes(b"holdfast:secret\xff")
+    with pytest.raises(EmbeddedPostgresError, match="delete the file, and start again") as refused:
         second.start()
+    assert "secret" not in str(refused.value)
     (tmp_path / "database-passwords").unlink()
+
+
+def test_nobody_else_reaches_the_server_while_it_needs_no_passwords(
+    tmp_path: Path, embedded: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes: list[int] = []
+    run = Programs.run
+
+    def look(self: Programs, program: str, *arguments: str, stdin: str = "") -> Any:
+        if program == "psql":
+            place = Path(arguments[arguments.index("-h") + 1])
+            modes.extend(path.stat().st_mode & 0o777 for path in (place, place / SOCKET_NAME))
+        return run(self, program, *arguments, stdin=stdin)
+
+    embedded.start()
+    embedded.stop()
+    (tmp_path / "database-passwords").unlink()
+    monkeypatch.setattr(Programs, "run", look)
+    embedded.start()
+    assert modes == [0o700, 0o700]
 
 
 @pytest.mark.skipif(
@@ -240,8 +263,11 @@ def test_a_server_that_ends_while_it_starts_is_an_error_at_once(embedded: Embedd
     embedded.stop()
     with (embedded.cluster / "postgresql.conf").open("a") as conf:
         conf.write("colour = 'blue'\n")
-    with pytest.raises(EmbeddedPostgresError, match=r"did not start; .*colour"):
-        embedded.start()
+    for start in (embedded.start, embedded.restart_if_ended):
+        with pytest.raises(EmbeddedPostgresError, match=r"did not start; .*colour"):
+            start()
+    # The supervisor asks several times a second, and not each of them starts it.
+    assert not embedded.restart_if_ended()
 
 
 def test_a_service_can_have_two_roles_too(cluster_of: Callable[[int], Cluster]) -> None:
@@ -254,6 +280,9 @@ def test_a_service_can_have_two_roles_too(cluster_of: Callable[[int], Cluster]) 
             sql.execute("grant shop to shop_owner; grant usage, create on schema public to shop")
         place = url.partition("@")[2]
         owner_url = f"postgresql://shop_owner:a@{place}&holdfast.application_role=shop"
+        commands.run({"HOLDFAST_DATABASE_URL": f"postgresql://shop_owner:a@{place}"}, "migrate")
+        told = commands.refused(commands.finish({"HOLDFAST_DATABASE_URL": owner_url + "p"}, "migrate"))
+        assert told == 'holdfast: PostgreSQL refuses to prepare the schema: role "shopp" does not exist.\n'
         commands.run({"HOLDFAST_DATABASE_URL": owner_url}, "migrate")
         settings = {"HOLDFAST_DATABASE_URL": f"postgresql://shop:b@{place}"}
         commands.run(settings, "project", "add", "tower", "--name", "The Tower")
