@@ -20,7 +20,7 @@ import pytest
 from holdfast.server.run_as import check_user
 from holdfast.settings import Settings, WrongSetting
 from holdfast.storage.embedded.cluster import program_environment
-from holdfast.storage.embedded.files import SOCKET_NAME, SYSTEM_USER, system_user
+from holdfast.storage.embedded.files import SOCKET_NAME, SYSTEM_USER
 from tests.docs.documents import ROOT
 from tests.support import server as servers
 from tests.support.import_files import uploaded
@@ -68,6 +68,7 @@ if "holdfast.web.spreadsheets.file_parser" in sys.orig_argv:
         json.dump({"inherited": sorted(set(links.values()) - own), "readable": found}, file)
     os.rename(FOUND + ".new", FOUND)
 """
+KEY_FILE = {"HOLDFAST_ENCRYPTION_KEYS": ""}
 SERVE = "from holdfast.cli import main; main()"
 
 
@@ -178,16 +179,25 @@ def test_serve_says_so_and_stays_root_where_the_user_cannot_read_the_installatio
 
 @needs_root
 @pytest.mark.slow
-def test_serve_stays_root_where_the_user_cannot_reach_the_embedded_database(
+def test_the_user_reaches_the_embedded_database_but_none_of_its_files_or_serve_stays_root(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     python, data = install(folder / "holdfast"), folder / "data"
-    data.mkdir(mode=0o700)
-    system_user(SYSTEM_USER)
-    shutil.chown(data, SYSTEM_USER)
     monkeypatch.setattr(servers, "HOLDFAST", folder / "serve")
     servers.HOLDFAST.write_text(f"#!{python}\n{SERVE}\n")
     servers.HOLDFAST.chmod(0o755)
+    with servers.serving(folder, {**KEY_FILE, "HOLDFAST_DATA_DIR": str(data)}) as server:
+        own = pwd.getpwnam("holdfast-web").pw_uid
+        assert {child.uids().real for child in children(server)} == {own}
+        files = ("database-passwords", "encryption-keys", "postgres.log", "postgres/PG_VERSION")
+        os.seteuid(own)
+        try:
+            assert not [name for name in files if os.access(data / name, os.R_OK, effective_ids=True)]
+        finally:
+            os.seteuid(0)
+        assert all((data / name).exists() for name in files)
+    shutil.chown(data, SYSTEM_USER)
+    data.chmod(0o700)
     with servers.serving(folder, {"HOLDFAST_DATA_DIR": str(data)}) as server:
         (line,) = [line for line in server.log.read_text().splitlines() if "stay root" in line]
         assert f"Permission denied: '{data}/socket" in line
