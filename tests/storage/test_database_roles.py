@@ -270,20 +270,27 @@ def test_a_server_that_ends_while_it_starts_is_an_error_at_once(embedded: Embedd
     assert not embedded.restart_if_ended()
 
 
-def test_a_service_can_have_two_roles_too(cluster_of: Callable[[int], Cluster]) -> None:
-    """As docs/operations.md says it."""
-    cluster = cluster_of(18)
+def test_a_service_can_have_two_roles_too(tmp_path: Path, cluster_of: Callable[[int], Cluster]) -> None:
+    """As docs/operations.md says it. The schema has had one role so far, or it is restored from a backup."""
+    cluster, file, name = cluster_of(18), str(tmp_path / "backup"), "HOLDFAST_DATABASE_URL"
     with Sql(with_database(cluster.url, "postgres")) as sql:
         sql.execute("create role shop_owner login password 'a'; create role shop login password 'b'")
-    with blank_database(cluster.url, "owner shop_owner", has_one_role=True) as url:
-        with Sql(url) as sql:
-            sql.execute("grant shop to shop_owner; grant usage, create on schema public to shop")
-        place = url.partition("@")[2]
-        owner_url = f"postgresql://shop_owner:a@{place}&holdfast.application_role=shop"
-        commands.run({"HOLDFAST_DATABASE_URL": f"postgresql://shop_owner:a@{place}"}, "migrate")
-        told = commands.refused(commands.finish({"HOLDFAST_DATABASE_URL": owner_url + "p"}, "migrate"))
-        assert told == 'holdfast: PostgreSQL refuses to prepare the schema: role "shopp" does not exist.\n'
-        commands.run({"HOLDFAST_DATABASE_URL": owner_url}, "migrate")
-        settings = {"HOLDFAST_DATABASE_URL": f"postgresql://shop:b@{place}"}
-        commands.run(settings, "project", "add", "tower", "--name", "The Tower")
-        assert len(asyncio.run(maintain_log(settings["HOLDFAST_DATABASE_URL"]))) > 0
+        sql.execute("grant shop to shop_owner")
+    for is_restored in (False, True):
+        with blank_database(cluster.url, "owner shop_owner", has_one_role=True) as url:
+            with Sql(url) as sql:
+                sql.execute("grant usage, create on schema public to shop")
+            place = url.partition("@")[2]
+            owner = {name: f"postgresql://shop_owner:a@{place}&holdfast.application_role=shop"}
+            application = {name: f"postgresql://shop:b@{place}"}
+            if is_restored:
+                commands.run(owner, "restore", file)
+            else:
+                commands.run({name: f"postgresql://shop_owner:a@{place}"}, "migrate")
+                told = commands.refused(commands.finish({name: owner[name] + "p"}, "migrate"))
+                assert told.endswith('refuses to prepare the schema: role "shopp" does not exist.\n')
+                commands.run(owner, "migrate")
+                commands.run(application, "project", "add", "tower", "--name", "The Tower")
+                commands.run(owner, "backup", file)
+            assert "tower" in commands.run(application, "project", "list")
+            assert len(asyncio.run(maintain_log(application[name]))) > 0
