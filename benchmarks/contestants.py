@@ -123,7 +123,9 @@ def web_process(contestant: Contestant) -> int:
     """The process that answers: of those that hold the listening socket, the one furthest down the tree."""
     root = psutil.Process(contestant.pid)
     listening = [root, *root.children(recursive=True)]
-    holders = [process for process in listening if _listens(process, contestant.port)]
+    # Not everybody may look into ours, but their command lines say enough.
+    ours = [process for process in listening if "holdfast.server.web" in process.cmdline()]
+    holders = ours or [process for process in listening if _listens(process, contestant.port)]
     return int(max(holders, key=lambda process: len(process.parents())).pid)
 
 

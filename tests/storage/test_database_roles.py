@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from shutil import which
+from typing import Any
 
 import asyncpg
 import pytest
@@ -17,6 +18,7 @@ import pytest
 from holdfast.operations.delivery_queue import drop_old_log_partitions, ensure_log_partitions
 from holdfast.storage.database import Database
 from holdfast.storage.embedded.cluster import Programs
+from holdfast.storage.embedded.files import SOCKET_NAME
 from holdfast.storage.embedded.server import EmbeddedPostgres, running_postmaster
 from holdfast.storage.errors import EmbeddedPostgresError
 from tests.support import commands
@@ -179,10 +181,31 @@ def test_lost_passwords_are_replaced_unless_the_database_is_in_use(
     assert second.owner_url != lost
     assert passwords_are_needed(second)
     second.stop()
-    (tmp_path / "database-passwords").write_text("damaged")
-    with pytest.raises(EmbeddedPostgresError, match="delete the file, and start again"):
+    (tmp_path / "database-passwords").write_bytes(b"holdfast:secret\xff")
+    with pytest.raises(EmbeddedPostgresError, match="delete the file, and start again") as refused:
         second.start()
+    assert "secret" not in str(refused.value)
     (tmp_path / "database-passwords").unlink()
+
+
+def test_nobody_else_reaches_the_server_while_it_needs_no_passwords(
+    tmp_path: Path, embedded: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes: list[int] = []
+    run = Programs.run
+
+    def look(self: Programs, program: str, *arguments: str, stdin: str = "") -> Any:
+        if program == "psql":
+            place = Path(arguments[arguments.index("-h") + 1])
+            modes.extend(path.stat().st_mode & 0o777 for path in (place, place / SOCKET_NAME))
+        return run(self, program, *arguments, stdin=stdin)
+
+    embedded.start()
+    embedded.stop()
+    (tmp_path / "database-passwords").unlink()
+    monkeypatch.setattr(Programs, "run", look)
+    embedded.start()
+    assert modes == [0o700, 0o700]
 
 
 @pytest.mark.skipif(
@@ -240,21 +263,34 @@ def test_a_server_that_ends_while_it_starts_is_an_error_at_once(embedded: Embedd
     embedded.stop()
     with (embedded.cluster / "postgresql.conf").open("a") as conf:
         conf.write("colour = 'blue'\n")
-    with pytest.raises(EmbeddedPostgresError, match=r"did not start; .*colour"):
-        embedded.start()
+    for start in (embedded.start, embedded.restart_if_ended):
+        with pytest.raises(EmbeddedPostgresError, match=r"did not start; .*colour"):
+            start()
+    # The supervisor asks several times a second, and not each of them starts it.
+    assert not embedded.restart_if_ended()
 
 
-def test_a_service_can_have_two_roles_too(cluster_of: Callable[[int], Cluster]) -> None:
-    """As docs/operations.md says it."""
-    cluster = cluster_of(18)
+def test_a_service_can_have_two_roles_too(tmp_path: Path, cluster_of: Callable[[int], Cluster]) -> None:
+    """As docs/operations.md says it. The schema has had one role so far, or it is restored from a backup."""
+    cluster, file, name = cluster_of(18), str(tmp_path / "backup"), "HOLDFAST_DATABASE_URL"
     with Sql(with_database(cluster.url, "postgres")) as sql:
         sql.execute("create role shop_owner login password 'a'; create role shop login password 'b'")
-    with blank_database(cluster.url, "owner shop_owner", has_one_role=True) as url:
-        with Sql(url) as sql:
-            sql.execute("grant shop to shop_owner; grant usage, create on schema public to shop")
-        place = url.partition("@")[2]
-        owner_url = f"postgresql://shop_owner:a@{place}&holdfast.application_role=shop"
-        commands.run({"HOLDFAST_DATABASE_URL": owner_url}, "migrate")
-        settings = {"HOLDFAST_DATABASE_URL": f"postgresql://shop:b@{place}"}
-        commands.run(settings, "project", "add", "tower", "--name", "The Tower")
-        assert len(asyncio.run(maintain_log(settings["HOLDFAST_DATABASE_URL"]))) > 0
+        sql.execute("grant shop to shop_owner")
+    for is_restored in (False, True):
+        with blank_database(cluster.url, "owner shop_owner", has_one_role=True) as url:
+            with Sql(url) as sql:
+                sql.execute("grant usage, create on schema public to shop")
+            place = url.partition("@")[2]
+            owner = {name: f"postgresql://shop_owner:a@{place}&holdfast.application_role=shop"}
+            application = {name: f"postgresql://shop:b@{place}"}
+            if is_restored:
+                commands.run(owner, "restore", file)
+            else:
+                commands.run({name: f"postgresql://shop_owner:a@{place}"}, "migrate")
+                told = commands.refused(commands.finish({name: owner[name] + "p"}, "migrate"))
+                assert told.endswith('refuses to prepare the schema: role "shopp" does not exist.\n')
+                commands.run(owner, "migrate")
+                commands.run(application, "project", "add", "tower", "--name", "The Tower")
+                commands.run(owner, "backup", file)
+            assert "tower" in commands.run(application, "project", "list")
+            assert len(asyncio.run(maintain_log(application[name]))) > 0

@@ -4,6 +4,7 @@ import os
 import pwd
 import stat
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -163,6 +164,54 @@ def test_a_server_that_was_killed_is_started_again_and_has_lost_nothing(embedded
     assert not embedded.adopted
 
 
+def test_a_server_whose_process_is_hidden_is_known_by_its_socket(
+    embedded: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container that shares the data directory, or with the processes of others hidden."""
+
+    def hide(pid: int) -> None:
+        raise psutil.NoSuchProcess(pid)
+
+    embedded.start()
+    found = running_postmaster(embedded.cluster)
+    with monkeypatch.context() as patched:
+        patched.setattr(psutil, "Process", hide)
+        assert running_postmaster(embedded.cluster) == found
+    pid_file = (embedded.cluster / "postmaster.pid").read_text()
+    kill_everything(embedded)
+    monkeypatch.setattr(psutil, "Process", hide)
+    assert (embedded.cluster / "postmaster.pid").read_text() == pid_file
+    assert running_postmaster(embedded.cluster) is None
+
+
+def test_a_server_that_does_not_stop_is_not_taken_for_stopped(
+    embedded: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded.start()
+    postmaster = postmaster_of(embedded)
+    monkeypatch.setattr(module, "STOP_LIMIT_SECONDS", 1)
+    postmaster.suspend()
+    try:
+        with pytest.raises(EmbeddedPostgresError, match="does not stop"):
+            embedded.stop()
+    finally:
+        postmaster.resume()
+    psutil.wait_procs([postmaster], timeout=60)
+
+
+@needs_root
+def test_a_cluster_that_this_user_may_not_look_into_is_one_sentence() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o777)
+        (Path(folder) / "postgres").mkdir(mode=0o700)
+        os.seteuid(12345)
+        try:
+            with pytest.raises(EmbeddedPostgresError, match="another user's; run Holdfast as root"):
+                EmbeddedPostgres(Path(folder)).start()
+        finally:
+            os.seteuid(0)
+
+
 def test_a_command_stops_the_server_that_it_started_unless_somebody_uses_it(
     embedded: EmbeddedPostgres,
 ) -> None:
@@ -280,4 +329,18 @@ def test_the_log_is_kept_small(tmp_path: Path) -> None:
         module.keep_log_small(log)
         assert (log.stat().st_size == size) is kept
     assert log.stat().st_size == 0
-    assert (tmp_path / "postgres.log.1").stat().st_size == size
+    older = tmp_path / "postgres.log.1"
+    assert (older.stat().st_size, mode_of(older)) == (size, 0o600)
+    # Whoever may write into the data directory must not make root write elsewhere.
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_bytes(b"kept")
+    older.unlink()
+    older.symlink_to(elsewhere)
+    os.truncate(log, size)
+    module.keep_log_small(log)
+    assert (elsewhere.read_bytes(), older.stat().st_size) == (b"kept", size)
+    log.unlink()
+    log.symlink_to(older)
+    with pytest.raises(OSError, match="symbolic links"):
+        module.keep_log_small(log)
+    assert older.stat().st_size == size

@@ -1,5 +1,6 @@
 """Secrets at rest: where the keys come from, and what a wrong one is told."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -31,6 +32,14 @@ def test_an_embedded_installation_makes_its_key_once_for_its_owner_alone(tmp_pat
     assert load_encryption_keys(settings) == (key,)
     assert list(path.parent.iterdir()) == [path]
     SecretBox([key])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files for others")
+def test_a_key_that_root_makes_is_for_the_owner_of_the_data_directory(tmp_path: Path) -> None:
+    os.chown(tmp_path, 12345, 12345)
+    load_encryption_keys(Settings(data_dir=tmp_path))
+    status = (tmp_path / FILE).stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (12345, 12345, 0o600)
 
 
 def test_processes_that_start_together_agree_on_one_key(tmp_path: Path) -> None:

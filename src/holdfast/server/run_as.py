@@ -20,17 +20,18 @@ _log = logging.getLogger(__name__)
 
 def check_user(settings: Settings) -> None:
     """Raise WrongSetting if the processes must not run as the user that is set."""
-    name, own, uid, owner, wrong = settings.run_as, os.geteuid(), None, 0, ""
-    if own == 0 and settings.database_url is None and (cluster := settings.data_dir / "postgres").exists():
-        owner = cluster.stat().st_uid
+    name, own, uid, owners, wrong = settings.run_as, os.geteuid(), None, {0}, ""
+    if own == 0 and settings.database_url is None:
+        folders = (settings.data_dir, settings.data_dir / "postgres")
+        owners |= {folder.stat().st_uid for folder in folders if folder.exists()}
     with suppress(KeyError):
         uid = pwd.getpwnam(name).pw_uid
     if name != DEFAULT_RUN_AS and own not in (0, uid):
         wrong = "only root can run processes as another user"
     elif name != DEFAULT_RUN_AS and uid is None:
         wrong = "there is no such user on this machine"
-    elif own == 0 and (name == SYSTEM_USER or uid in (0, owner)):
-        wrong = "must be neither root nor the user of PostgreSQL"
+    elif own == 0 and (name == SYSTEM_USER or uid in owners):
+        wrong = "must be neither root nor the user of PostgreSQL or of the data directory"
     if wrong:
         raise WrongSetting(f"HOLDFAST_RUN_AS is {name!r}, but {wrong}.")
 

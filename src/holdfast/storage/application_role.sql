@@ -11,7 +11,7 @@ declare
         select array_agg(oid) from pg_class
         where relkind in ('r', 'p') and relname ~ '^(ended_delivery|attempt)(_[0-9]{8})?$'
             and relnamespace = current_schema()::regnamespace
-            and relowner <> (select oid from pg_roles where rolname = application)
+            and relowner <> quote_ident(application)::regrole
     );
     part regclass;
 begin

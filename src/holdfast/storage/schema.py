@@ -153,6 +153,8 @@ async def check(database_url: str, demo_slug: str | None = None, *, may_migrate:
             if may_migrate:
                 await connection.execute(_GRANTS)
             return revision
+        except (asyncpg.InsufficientPrivilegeError, asyncpg.UndefinedObjectError) as failure:
+            raise SchemaError(f"PostgreSQL refuses to prepare the schema: {failure}.") from failure
         finally:
             await connection.close()
 

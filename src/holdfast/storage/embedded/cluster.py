@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import secrets
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -97,13 +96,10 @@ def make_cluster(programs: Programs, cluster: Path, passwords: Mapping[str, str]
         result = programs.run(*command, stdin=stdin)
         if result.returncode != 0:
             raise EmbeddedPostgresError(f"A database could not be made: {' '.join(result.stderr.split())}")
-    _write_new_file(unfinished / "postgresql.conf", _MAIN_SETTINGS)
+    with files.open_new(unfinished / "postgresql.conf") as file:
+        file.write(_MAIN_SETTINGS)
     unfinished.rename(cluster)
     files.sync_folder(cluster.parent)
-
-
-def new_passwords() -> dict[str, str]:
-    return {role: secrets.token_urlsafe(24) for role in (OWNER, APPLICATION)}
 
 
 def password_lines(passwords: Mapping[str, str]) -> str:
@@ -115,11 +111,11 @@ def read_passwords(path: Path) -> dict[str, str]:
     try:
         found = dict(line.split(":")[-2:] for line in path.read_text().splitlines())
         return {role: found[role] for role in (OWNER, APPLICATION)}
-    except (OSError, KeyError, ValueError) as error:
-        raise EmbeddedPostgresError(
-            f"{path} cannot be used ({error!r}); run Holdfast as the user who owns it. If it is damaged, stop"
-            " Holdfast, delete the file, and start again."
-        ) from None
+    except OSError as error:
+        reason = f"({error.strerror}); run Holdfast as the user who owns it"
+    except (KeyError, ValueError):
+        reason = "since it is damaged; stop Holdfast, delete the file, and start again"
+    raise EmbeddedPostgresError(f"{path} cannot be used {reason}.")
 
 
 def check_version(cluster: Path, version: int) -> None:
@@ -141,12 +137,6 @@ def write_settings(cluster: Path, socket_dir: Path, method: str, extra: Mapping[
     settings = {"unix_socket_directories": f'"{socket_dir}"', **extra}
     quoted = {name: value.replace("\\", "\\\\").replace("'", "''") for name, value in settings.items()}
     lines = "".join(f"{name} = '{quoted[name]}'\n" for name in quoted)
-    _write_new_file(cluster / "holdfast.conf", _SETTINGS + lines)
-    _write_new_file(cluster / "pg_hba.conf", _HBA.format(method=method))
-
-
-def _write_new_file(path: Path, text: str) -> None:
-    """Make a new file each time, so that nothing is ever written through a link."""
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
-        file.write(text)
+    for name, text in (("holdfast.conf", _SETTINGS + lines), ("pg_hba.conf", _HBA.format(method=method))):
+        with files.open_new(cluster / name) as file:
+            file.write(text)

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple
 
 from holdfast.storage.errors import EmbeddedPostgresError
 
@@ -88,15 +88,14 @@ def _give_to_owner(descriptor: int, folder: Path) -> None:
         os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
-def write_once(path: Path, text: str, *, for_owner: bool = False) -> None:
+def write_once(path: Path, text: str) -> None:
     """Write a private file completely or not at all, and never over one that another process has made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "w") as file:
-            if for_owner:
-                _give_to_owner(descriptor, path.parent)
+            _give_to_owner(descriptor, path.parent)
             file.write(text)
             file.flush()
             os.fsync(descriptor)
@@ -106,6 +105,12 @@ def write_once(path: Path, text: str, *, for_owner: bool = False) -> None:
         draft.unlink()
     # A power cut must not lose it, once something depends on it.
     sync_folder(path.parent)
+
+
+def open_new(path: Path, mode: str = "w") -> IO[Any]:
+    """Open a new private file each time, so that nothing is ever written through a link."""
+    path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), mode)
 
 
 @contextmanager
@@ -133,7 +138,7 @@ def socket_folder(data_dir: Path) -> Path:
     return Path("/tmp") / name  # noqa: S108 - make_socket_folder checks it
 
 
-def make_socket_folder(folder: Path, account: Account | None) -> None:
+def make_socket_folder(folder: Path, account: Account | None, mode: int = 0o700) -> None:
     """Make the folder, or check its owner: in a shared temporary directory anybody may have made it."""
     folder.mkdir(mode=0o700, exist_ok=True)
     owners = {os.geteuid()} if account is None else {os.geteuid(), account.uid}
@@ -143,8 +148,7 @@ def make_socket_folder(folder: Path, account: Account | None) -> None:
                 raise EmbeddedPostgresError(
                     f"{folder} belongs to somebody else, so the database's socket cannot be put there."
                 )
-            # A server that root has started is used by other users, who need its passwords.
-            os.fchmod(descriptor, 0o700 if account is None else 0o711)
+            os.fchmod(descriptor, mode)
             if account is not None:
                 os.fchown(descriptor, account.uid, account.gid)
     except OSError as error:

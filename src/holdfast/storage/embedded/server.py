@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
+import secrets
 import shutil
 import socket
 import time
@@ -52,7 +54,7 @@ class EmbeddedPostgres:
         self._start_lock = self.data_dir / ".start.lock"
         self._passwords = self.data_dir / "database-passwords"
         self._users: FileLock | None = None
-        self._next_progress_at = 0.0
+        self._next_progress_at = self._next_restart_at = 0.0
 
     @property
     def is_made(self) -> bool:
@@ -90,8 +92,10 @@ class EmbeddedPostgres:
             self._show_progress()
             return False
         with closing(FileLock(self._start_lock)) as start_lock:
-            if not start_lock.try_exclusive() or running_postmaster(self.cluster) is not None:
+            is_due = time.monotonic() > self._next_restart_at and start_lock.try_exclusive()
+            if not is_due or running_postmaster(self.cluster) is not None:
                 return False
+            self._next_restart_at = time.monotonic() + _PROGRESS_SECONDS
             self._programs.prepare_account(self.cluster)
             self._boot()
         return True
@@ -133,7 +137,7 @@ class EmbeddedPostgres:
 
     def _launch(self) -> Postmaster:
         self._programs.prepare_account(self.cluster)
-        passwords = cluster.new_passwords()
+        passwords = {role: secrets.token_urlsafe(24) for role in (cluster.OWNER, cluster.APPLICATION)}
         try:
             if not self.is_made:
                 _log.info("making a database in %s", self.cluster)
@@ -144,7 +148,7 @@ class EmbeddedPostgres:
                 self._set_passwords(passwords)
             if not self._passwords.exists():
                 # The roles have them by now: what the file says is always true.
-                files.write_once(self._passwords, cluster.password_lines(passwords), for_owner=True)
+                files.write_once(self._passwords, cluster.password_lines(passwords))
             self._boot()
             if (postmaster := self._wait_until_ready()) is None:
                 raise self._did_not_start()
@@ -157,12 +161,12 @@ class EmbeddedPostgres:
         """Set them without knowing any: meanwhile the server takes connections of its own user alone."""
         _log.info("setting passwords for the roles of the database")
         self._boot(method="trust")
-        self._wait_until_ready()
-        socket_dir, statements = files.socket_folder(self.data_dir), cluster.ROLES.format_map(passwords)
-        psql = ("psql", "-Xqw1", "-v", "ON_ERROR_STOP=1", "-h", str(socket_dir), "-p", "5432")
-        done = self._programs.run(
-            *psql, "-U", cluster.OWNER, cluster.DATABASE, stdin=statements + _GRANTS.read_text()
-        )
+        if (postmaster := self._wait_until_ready()) is None:
+            raise self._did_not_start()
+        place = ("-h", postmaster.socket_dir, "-p", str(postmaster.port), "-U", cluster.OWNER)
+        statements = cluster.ROLES.format_map(passwords) + _GRANTS.read_text()
+        psql = ("psql", "-Xqw1", "-v", "ON_ERROR_STOP=1", *place, cluster.DATABASE)
+        done = self._programs.run(*psql, stdin=statements)
         if done.returncode != 0:
             reason = " ".join(done.stderr.split())
             raise EmbeddedPostgresError(f"The database could not be given passwords: {reason}")
@@ -208,13 +212,14 @@ class EmbeddedPostgres:
     def _prepare_files(self, method: str) -> None:
         """Remove what a crashed server left. Only called when no server runs."""
         folder, account = files.socket_folder(self.data_dir), self._programs.account
-        files.make_socket_folder(folder, account)
+        # The server of root is used by other users, who need its passwords.
+        is_private = account is None or method == "trust"
+        files.make_socket_folder(folder, account, 0o700 if is_private else 0o711)
         # A lock file whose pid is in use again would prevent a start.
         socket = folder / files.SOCKET_NAME
         for path in (socket, socket.with_name(f"{socket.name}.lock"), self.cluster / "postmaster.pid"):
             path.unlink(missing_ok=True)
-        socket_mode = "0700" if account is None or method == "trust" else "0777"
-        extra = {"unix_socket_permissions": socket_mode, **self._extra_settings}
+        extra = {"unix_socket_permissions": "0700" if is_private else "0777", **self._extra_settings}
         cluster.write_settings(self.cluster, folder, method, extra)
         keep_log_small(self.log)
         os.close(os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600))
@@ -231,6 +236,8 @@ class EmbeddedPostgres:
         self._pg_ctl("stop", "-m", "fast", "-t", str(STOP_LIMIT_SECONDS))
         if running_postmaster(self.cluster) is not None:
             self._pg_ctl("stop", "-m", "immediate", "-t", str(STOP_LIMIT_SECONDS))
+        if running_postmaster(self.cluster) is not None:
+            raise EmbeddedPostgresError(f"The embedded PostgreSQL in {self.cluster} does not stop.")
         folder = files.socket_folder(self.data_dir)
         if folder.parent != self.data_dir:
             with suppress(OSError):
@@ -303,6 +310,8 @@ def running_postmaster(cluster_dir: Path) -> Postmaster | None:
         pid = abs(int(lines[0]))
     except (FileNotFoundError, IndexError, ValueError):
         return None
+    except PermissionError:
+        raise EmbeddedPostgresError(f"{cluster_dir} is another user's; run Holdfast as root.") from None
     # The server writes the later lines one after the other while it starts.
     lines += [""] * (8 - len(lines))
     postmaster = Postmaster(pid, int(lines[3] or 0), lines[4], lines[7].strip())
@@ -329,17 +338,19 @@ def _is_alive(postmaster: Postmaster, cluster_dir: Path) -> bool:
 
 
 def _takes_connections(postmaster: Postmaster) -> bool:
-    with suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(f"{postmaster.socket_dir}/.s.PGSQL.{postmaster.port}")
-        return True
-    return False
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.setblocking(False)  # a server that is too busy is alive
+        address = f"{postmaster.socket_dir}/.s.PGSQL.{postmaster.port}"
+        return connection.connect_ex(address) not in (errno.ENOENT, errno.ECONNREFUSED)
 
 
 def keep_log_small(log: Path) -> None:
     """The server appends, so its log can be emptied under it; one older part is kept."""
-    if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
-        shutil.copyfile(log, log.with_suffix(".log.1"))
-        os.truncate(log, 0)
+    with suppress(FileNotFoundError), os.fdopen(os.open(log, os.O_RDWR | os.O_NOFOLLOW), "r+b") as file:
+        if os.fstat(file.fileno()).st_size > MAX_LOG_BYTES:
+            with files.open_new(log.with_suffix(".log.1"), "wb") as older:
+                shutil.copyfileobj(file, older)
+            file.truncate(0)
 
 
 def make_data_dir(data_dir: Path) -> None:
