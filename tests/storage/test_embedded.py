@@ -164,6 +164,20 @@ def test_a_server_that_was_killed_is_started_again_and_has_lost_nothing(embedded
     assert not embedded.adopted
 
 
+def test_only_a_long_wait_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = [module.Postmaster(1, 0, "", "")] * 8
+    monkeypatch.setattr(module, "running_postmaster", lambda _: found.pop() if found else None)
+    server = EmbeddedPostgres(tmp_path)
+    server._wait_until_ready()
+    assert caplog.messages == []
+    found += [module.Postmaster(1, 0, "", "")] * 8
+    server._next_progress_at -= module._PROGRESS_SECONDS
+    server._wait_until_ready()
+    assert caplog.messages == ["waiting for PostgreSQL (starting): no log"]
+
+
 def test_a_server_whose_process_is_hidden_is_known_by_its_socket(
     embedded: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:

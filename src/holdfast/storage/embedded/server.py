@@ -54,7 +54,8 @@ class EmbeddedPostgres:
         self._start_lock = self.data_dir / ".start.lock"
         self._passwords = self.data_dir / "database-passwords"
         self._users: FileLock | None = None
-        self._next_progress_at = self._next_restart_at = 0.0
+        self._next_restart_at = 0.0
+        self._next_progress_at = time.monotonic() + _PROGRESS_SECONDS
 
     @property
     def is_made(self) -> bool:
@@ -180,7 +181,7 @@ class EmbeddedPostgres:
             self._pg_ctl("start", "-l", _LOG, "-t", str(_PROGRESS_SECONDS))
             if running_postmaster(self.cluster) is not None:
                 return
-            if "shared memory" not in self._end_of_log() or time.monotonic() > give_up_at:
+            if "shared memory" not in self._log_tail() or time.monotonic() > give_up_at:
                 raise self._did_not_start()
             time.sleep(_PAUSE_SECONDS)
 
@@ -195,18 +196,17 @@ class EmbeddedPostgres:
         """Log every few seconds how a server that is not ready goes on."""
         if time.monotonic() > self._next_progress_at:
             self._next_progress_at = time.monotonic() + _PROGRESS_SECONDS
-            postmaster = running_postmaster(self.cluster)
-            if postmaster is not None and postmaster.status != "ready":
-                _log.warning("waiting for PostgreSQL (%s): %s", postmaster.status, self._end_of_log(lines=1))
+            if (found := running_postmaster(self.cluster)) is not None and found.status != "ready":
+                _log.warning("waiting for PostgreSQL (%s): %s", found.status or "starting", self._log_tail(1))
 
-    def _end_of_log(self, lines: int = 5) -> str:
+    def _log_tail(self, lines: int = 5) -> str:
         with suppress(OSError):
             return " ".join(self.log.read_text(errors="replace").splitlines()[-lines:])
         return "no log"
 
     def _did_not_start(self) -> EmbeddedPostgresError:
         return EmbeddedPostgresError(
-            f"The embedded PostgreSQL did not start; {self.log} ends with: {self._end_of_log()}"
+            f"The embedded PostgreSQL did not start; {self.log} ends with: {self._log_tail()}"
         )
 
     def _prepare_files(self, method: str) -> None:
