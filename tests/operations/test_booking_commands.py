@@ -44,6 +44,19 @@ async def test_numbers_are_drawn_by_a_writer(database: Database) -> None:
     assert counting.transactions == 1
 
 
+async def test_nobody_waits_for_numbers_longer_than_for_the_queue(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(booking_commands, "WAIT_SECONDS", 0.2)
+    counting = CountingDatabase(database)
+    book = BookingDrafts(counting)
+    async with database.writing() as connection:
+        await connection.execute("lock table booking")
+        drafts = await asyncio.gather(*(book.draft() for _ in range(20)), return_exceptions=True)
+    assert {type(failure) for failure in drafts} == {errors.DatabaseUnavailable}
+    assert counting.transactions < 20, "they have waited one after the other"
+
+
 async def test_no_number_is_given_twice(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(booking_commands, "NUMBERS_AT_ONCE", 7)
     books = [BookingDrafts(database) for _ in range(4)]

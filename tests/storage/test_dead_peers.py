@@ -293,10 +293,13 @@ async def test_a_server_that_no_longer_takes_writes_is_given_up_for_the_next(
         finally:
             await keeper.execute("alter system reset default_transaction_read_only")
             await keeper.execute("select pg_reload_conf()")
-            while await keeper.fetchval("show default_transaction_read_only") == "on":
-                continue
+            await eventually(lambda: _takes_writes(keeper))
             stop.set()
             await listening
+
+
+async def _takes_writes(connection: asyncpg.Connection) -> bool:
+    return bool(await connection.fetchval("show default_transaction_read_only") == "off")
 
 
 async def _fails(using: AbstractAsyncContextManager[asyncpg.Connection]) -> bool:

@@ -1,5 +1,6 @@
 """The embedded PostgreSQL: made, adopted, shared and stopped, with real servers."""
 
+import fcntl
 import os
 import pwd
 import stat
@@ -16,7 +17,7 @@ import psutil
 import pytest
 
 from holdfast.storage.embedded import server as module
-from holdfast.storage.embedded.files import make_socket_folder, socket_folder, system_user
+from holdfast.storage.embedded.files import make_socket_folder, open_descriptor, socket_folder, system_user
 from holdfast.storage.embedded.server import EmbeddedPostgres, running_postmaster, using_embedded
 from holdfast.storage.errors import EmbeddedPostgresError
 from tests.support.sql import Sql
@@ -220,7 +221,7 @@ def test_a_cluster_that_this_user_may_not_look_into_is_one_sentence() -> None:
         (Path(folder) / "postgres").mkdir(mode=0o700)
         os.seteuid(12345)
         try:
-            with pytest.raises(EmbeddedPostgresError, match="another user's; run Holdfast as root"):
+            with pytest.raises(EmbeddedPostgresError, match="cannot be read; run Holdfast as its owner"):
                 EmbeddedPostgres(Path(folder)).start()
         finally:
             os.seteuid(0)
@@ -327,6 +328,13 @@ def test_a_user_that_several_starts_add_at_once_is_added_once() -> None:
         assert {user.pw_uid for user in users} == {pwd.getpwnam(name).pw_uid}
     finally:
         subprocess.run(["userdel", name], check=True)
+
+
+@needs_root
+def test_a_user_that_is_there_is_found_whoever_has_locked_the_folder() -> None:
+    with open_descriptor(Path("/etc"), os.O_RDONLY) as folder:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        assert system_user("root").pw_uid == 0
 
 
 def test_a_data_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:

@@ -67,8 +67,7 @@ def _reporting(as_json: bool) -> Iterator[None]:
     try:
         yield
     except (click.ClickException, KeyboardInterrupt, *_OPERATOR_ERRORS) as error:
-        # A connection that was cut off would report it once more.
-        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # a connection that was cut off says more
         cause = error.__cause__
         # Such as a failed connection.
         is_external = isinstance(cause, OSError) and str(cause)

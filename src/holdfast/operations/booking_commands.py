@@ -22,7 +22,7 @@ from holdfast.domain.decision import UNCONDITIONAL, Decision, Needs, Preconditio
 from holdfast.domain.holds import HoldRequest, check_end, get_unit, open_unit
 from holdfast.domain.unit import revision, unit_id
 from holdfast.storage import bookings
-from holdfast.storage.database import Database
+from holdfast.storage.database import WAIT_SECONDS, Database, translate_errors
 from holdfast.storage.units import UnitKey
 
 
@@ -163,11 +163,10 @@ class BookingDrafts:
 
     async def _next_reference(self) -> tuple[int, str]:
         """Numbers that a process took and never used are gone; references are never made twice."""
-        while not self._references:
-            async with self._refilling:
-                if not self._references:
-                    more = await self._database.write(bookings.next_references, NUMBERS_AT_ONCE)
-                    self._references.extend(more)
+        with translate_errors():
+            async with asyncio.timeout(WAIT_SECONDS), self._refilling:  # no longer than a command waits
+                while not self._references:
+                    self._references += await self._database.write(bookings.next_references, NUMBERS_AT_ONCE)
         return self._references.popleft()
 
     async def _installation_secret(self) -> bytes:

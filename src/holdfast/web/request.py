@@ -165,7 +165,7 @@ class Request(StarletteRequest):
         return int(length) if length.isdigit() else 0
 
     async def read_body(self, limit: int = BODY_LIMIT, reserve: Callable[..., None] | None = None) -> bytes:
-        """Read the whole body, or reject it as soon as it is too large. ``reserve`` may reject its size."""
+        """Read the whole body, or reject it as soon as it is too large, or as ``reserve`` does."""
         if self.whole_body is None:
             announced = self.check_announced_length(limit)
             # Not through Starlette's stream, an asynchronous generator: most bodies come in one message.

@@ -242,6 +242,8 @@ def system_user(name: str) -> pwd.struct_passwd:
         "useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent",
         "--shell", "/usr/sbin/nologin", name,
     ]  # fmt: skip
+    with suppress(KeyError):
+        return pwd.getpwnam(name)
     reason = ""
     # Two `useradd` at once would both add the user, and the second give it another id.
     with open_descriptor(Path("/etc"), os.O_RDONLY) as folder:

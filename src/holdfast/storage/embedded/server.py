@@ -27,7 +27,7 @@ MAX_LOG_BYTES = 16 * 1024 * 1024
 # Orphans of a killed server hold its shared memory until they notice.
 _PATIENCE_WITH_ORPHANS_SECONDS = 5.0
 _PATIENCE_WITH_COMMANDS_SECONDS = 5.0
-_PROGRESS_SECONDS = 5
+_PROGRESS_SECONDS, _RESTART_SECONDS = 5, 10
 _PAUSE_SECONDS = 0.1
 _POLL_SECONDS = 0.02
 _CLUSTER = "postgres"
@@ -96,7 +96,7 @@ class EmbeddedPostgres:
             is_due = time.monotonic() > self._next_restart_at and start_lock.try_exclusive()
             if not is_due or running_postmaster(self.cluster) is not None:
                 return False
-            self._next_restart_at = time.monotonic() + _PROGRESS_SECONDS
+            self._next_restart_at = time.monotonic() + _RESTART_SECONDS
             self._programs.prepare_account(self.cluster)
             self._boot()
         return True
@@ -155,7 +155,8 @@ class EmbeddedPostgres:
                 raise self._did_not_start()
             return postmaster
         except BaseException:
-            self._shut_down()
+            with suppress(EmbeddedPostgresError):
+                self._shut_down()
             raise
 
     def _set_passwords(self, passwords: Mapping[str, str]) -> None:
@@ -311,7 +312,7 @@ def running_postmaster(cluster_dir: Path) -> Postmaster | None:
     except (FileNotFoundError, IndexError, ValueError):
         return None
     except PermissionError:
-        raise EmbeddedPostgresError(f"{cluster_dir} is another user's; run Holdfast as root.") from None
+        raise EmbeddedPostgresError(f"{cluster_dir} cannot be read; run Holdfast as its owner.") from None
     # The server writes the later lines one after the other while it starts.
     lines += [""] * (8 - len(lines))
     postmaster = Postmaster(pid, int(lines[3] or 0), lines[4], lines[7].strip())

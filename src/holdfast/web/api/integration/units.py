@@ -166,7 +166,7 @@ class _Item(NamedTuple):
     command: operations.ReplaceUnit | DomainError
 
 
-class _SentUnits:
+class _SentUnits:  # a body: counted for as long as it lives, and emptied when it is stored
     text: str
     positions: array[int]
 
