@@ -435,6 +435,7 @@ def _left_to_server(method: Any) -> Any:
 
     async def call(self: _WritingConnection, *arguments: Any, **options: Any) -> Any:
         self.unanswered = asyncio.ensure_future(method(self, *arguments, **options))
+        self.unanswered.add_done_callback(lambda one: one.cancelled() or one.exception())  # or it is logged
         async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
             return await asyncio.shield(self.unanswered)
 
