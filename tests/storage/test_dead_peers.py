@@ -7,6 +7,7 @@ import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
@@ -162,7 +163,12 @@ async def test_a_writer_that_waits_for_a_vanished_server_is_replaced_once_it_is_
 
         assert not await is_back(), "the slot is kept as long as the server may work for it"
         await eventually(is_back)
-    gc.collect()  # A failure that nobody has asked for would be logged now, and fail this test.
+    loop, logged = asyncio.get_running_loop(), list[dict[str, Any]]()
+    handler = loop.get_exception_handler()
+    loop.set_exception_handler(lambda _, context: logged.append(context))
+    gc.collect()  # Tasks that have failed, and were not asked why, say so now.
+    loop.set_exception_handler(handler)
+    assert not [context for context in logged if isinstance(context.get("future"), asyncio.Task)]
 
 
 async def read(database: Database, then: Callable[[], None]) -> None:
