@@ -313,8 +313,8 @@ async def _takes_writes(connection: asyncpg.Connection) -> bool:
 async def _fails(using: AbstractAsyncContextManager[asyncpg.Connection]) -> bool:
     try:
         async with using as connection:
-            await connection.execute("create table kept (number integer)")
-            await connection.execute("drop table kept")
+            await connection.execute("create table if not exists tried (number integer)")
+            await connection.execute("drop table tried")
     except DatabaseUnavailable:
         return True
     return False
