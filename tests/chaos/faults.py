@@ -1,0 +1,51 @@
+"""The form of a fault. Each lane runs its faults one after the other; the lanes run at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tests.chaos.scene import Scene
+
+
+@dataclass
+class Injection:
+    """One fault of a plan."""
+
+    kind: Kind
+    number: int
+    at: float
+    """Seconds from the start of the run."""
+    seconds: float
+    """How long it lasts; 0 for what is over at once."""
+    chance: Random = field(repr=False)
+    """For every choice that the fault makes, so that a seed replays it."""
+    effect: str = ""
+    begun_at: float = 0.0
+    ended_at: float = 0.0
+    recovered_seconds: float | None = None
+
+    def saw(self, effect: str) -> None:
+        """Call it when the effect was observed, with a few words on what: without it the fault does not count."""
+        self.effect = self.effect or effect
+
+
+Run = Callable[["Scene", Injection], Awaitable[None]]
+"""Inject, observe the effect, wait ``injection.seconds``, heal. What is healed must be whole again on return,
+also when it is cancelled in between (``finally``)."""
+
+
+class Kind(NamedTuple):
+    name: str
+    """As in the tables of the report: "a web process is killed"."""
+    lane: str
+    run: Run
+    seconds: tuple[float, float] = (0.0, 0.0)
+    """It lasts at least and at most so long."""
+    takes_seconds: float = 1.0
+    """What it takes besides, on a machine of two cores: the plan leaves so much room."""
+    weight: int = 1
+    """How often it stands in its lane's deck."""
