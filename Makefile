@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test check stress coverage guards format docs site screenshots bench audit lock clean
+.PHONY: help setup serve test check stress chaos controls coverage guards format docs site screenshots bench audit lock clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -21,6 +21,8 @@ unexport PYTHONDONTWRITEBYTECODE
 ARGS ?=
 SITE ?= dist/site
 SBOM ?= dist/sbom.cdx.json
+SEED ?= 1
+MINUTES ?= 1.5
 NPM_TOOLS := $(VENV)/openapi-tools
 
 help: ## List the commands
@@ -32,23 +34,29 @@ serve: $(VENV)/.base ## Run Holdfast with a demo project on its embedded databas
 	@exec $(BIN)/holdfast serve --demo $(ARGS)
 
 test: $(VENV)/.dev $(VENV)/.npm ## Run the tests that are not slow (ARGS="tests/domain -x" chooses)
-	$(PYTEST) -m "not slow" $(ARGS)
+	$(PYTEST) -m "not slow and not control" $(ARGS)
 
 check: $(VENV)/.dev $(VENV)/.npm ## All that CI runs: lint, format, types, import rules, all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(PYTEST) $(ARGS)
+	$(PYTEST) -m "not control" $(ARGS)
 
 stress: ## Run `make test` five times beside four busy loops
 	@set -e; loops=; trap 'kill $$loops' EXIT; trap 'exit 130' INT TERM HUP; \
 	for loop in 1 2 3 4; do (while :; do :; done) & loops="$$loops $$!"; done; \
 	for run in 1 2 3 4 5; do echo "Run $$run of 5"; $(MAKE) --no-print-directory test; done
 
+chaos: $(VENV)/.dev ## Break a deployment on this machine and check that nothing is lost (SEED=7 MINUTES=1.5; needs root)
+	@$(BIN)/python -m tests.chaos --seed $(SEED) --minutes $(MINUTES) $(ARGS)
+
+controls: $(VENV)/.dev ## Break the code on purpose, five times, and see whether `make chaos` notices
+	$(BIN)/pytest -m control tests/chaos $(ARGS)
+
 coverage: $(VENV)/.dev $(VENV)/.npm ## Measure which branches `make test` runs (COVERED=all: `make check`)
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest $(subst $(BIN)/pytest,,$(PYTEST)) $(if $(filter all,$(COVERED)),,-m "not slow") $(ARGS)
+	$(BIN)/coverage run -m pytest $(subst $(BIN)/pytest,,$(PYTEST)) -m "not control$(if $(filter all,$(COVERED)),, and not slow)" $(ARGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --format=total
 	@for package in domain operations storage webhooks; do \

@@ -26,10 +26,9 @@ class Injection:
     effect: str = ""
     begun_at: float = 0.0
     ended_at: float = 0.0
-    recovered_seconds: float | None = None
 
     def saw(self, effect: str) -> None:
-        """Call it when the effect was observed, with a few words on what: without it the fault does not count."""
+        """Tell in a few words which effect was observed. Without one the fault does not count."""
         self.effect = self.effect or effect
 
 

@@ -10,17 +10,19 @@ Every record has ``at`` (seconds of this machine's clock, which no fault moves) 
 ``fail``
     ``call``, ``status``, ``answer``: refused, so nothing was changed.
 ``unknown``
-    ``call``, ``status`` (None without an answer), ``why``: stored or not.
+    ``call``, ``status`` (None without an answer), ``why``: it may be stored, or not.
 ``arrival``
-    ``receiver``, ``delivery``, ``event``, ``timestamp``, ``signature``, ``body``, ``status`` (None: not answered).
+    ``receiver``, ``delivery``, ``event``, ``timestamp``, ``signature``, ``body``, ``status`` or None.
 ``page``
     ``reader``, ``after`` (the cursor), ``events`` (ids in their order), ``next`` (the cursor).
 ``fault``
-    ``number``, ``fault`` (its name), ``phase``: ``begun``, ``seen`` (with ``effect``), ``ended`` or ``recovered``.
+    ``number``, ``fault`` (its name), ``phase``: ``begun``, ``seen`` (with ``effect``) or ``ended``.
 ``sample``
-    ``connections`` (of Holdfast to the primary), ``rss`` (bytes by process name), ``waiting`` (writes in queues).
+    ``connections`` (of Holdfast to databases), ``rss`` (bytes by process), ``waiting`` (writes in a queue).
 ``epoch``
-    ``number``: the database was promoted (``why`` "promotion") or its clock stepped (``why`` "clock").
+    ``why``: "promotion" of the standby, or "clock" for a step of the database's clock.
+``settled``
+    ``seconds`` after the last fault (None: not in time), ``left``: what was not over.
 """
 
 from __future__ import annotations
@@ -40,12 +42,18 @@ class History:
         self.path = path
         self._file = path.open("w", encoding="utf-8")
         self.acknowledged_at: list[float] = []
-        """The times of acknowledged writes, for recovery times and the plot."""
+        """The times of acknowledged writes, which the clients add."""
         self.arrived_at: list[float] = []
+        """The times of successful deliveries."""
+        self.settled_seconds: float | None = None
 
     def note(self, kind: str, **fields: Any) -> float:
         """Write one record and return its time."""
         at = time.time()
+        if kind == "arrival" and 200 <= (fields["status"] or 0) < 300:
+            self.arrived_at.append(at)
+        elif kind == "settled":
+            self.settled_seconds = fields["seconds"]
         self._file.write(json.dumps({"at": round(at, 4), "kind": kind, **fields}, ensure_ascii=False) + "\n")
         return at
 

@@ -22,6 +22,11 @@ _SECONDS = Histogram(
 )
 _BATCHES = Counter("holdfast_write_batches_total", "Batches of the write path.")
 _COMMANDS = Counter("holdfast_write_commands_total", "Commands that these batches carried.")
+_QUEUE = Histogram(
+    "holdfast_write_queue",
+    "Writes that waited in a web process when a batch began.",
+    buckets=(1, 10, 50, 100, 250, 500, 1000, 2000),
+)
 _ATTEMPTS = Counter("holdfast_attempts_total", "Attempts to deliver, by what came of them.", ["outcome"])
 _ATTEMPT_SECONDS = Histogram(
     "holdfast_attempt_seconds", "Time from the start of an attempt to its end.", buckets=_BOUNDS
@@ -44,6 +49,7 @@ class _PendingCounts:
     def __init__(self) -> None:
         self._requests: dict[tuple[str, str, int], list[float]] = {}
         self._batches: list[int] = []
+        self._queues: list[int] = []
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -57,12 +63,18 @@ class _PendingCounts:
         """Count a batch of the write path. It is flushed with its request."""
         self._batches.append(commands)
 
+    def count_waiting(self, commands: int) -> None:
+        self._queues.append(commands)
+
     def flush(self) -> None:
         """Write the counts. A process calls this before it ends, too."""
         requests, self._requests = self._requests, {}
         batches, self._batches = self._batches, []
+        queues, self._queues = self._queues, []
         _BATCHES.inc(len(batches))
         _COMMANDS.inc(sum(batches))
+        for waiting in queues:
+            _QUEUE.observe(waiting)
         for (method, route, status), times in requests.items():
             _REQUESTS.labels(method, route, status).inc(len(times))
             histogram = _SECONDS.labels(method, route)
@@ -71,7 +83,8 @@ class _PendingCounts:
 
 
 _pending = _PendingCounts()
-count_request, count_batch, flush_counts = _pending.count_request, _pending.count_batch, _pending.flush
+count_request, flush_counts = _pending.count_request, _pending.flush
+count_batch, count_waiting = _pending.count_batch, _pending.count_waiting
 
 
 def count_attempts(outcomes: Mapping[str, int], seconds: Sequence[float]) -> None:

@@ -20,7 +20,7 @@ from holdfast.domain.errors import DatabaseUnavailable, DomainError, InvalidInpu
 from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, MID_BOOKING
 from holdfast.domain.unit import Unit, is_expired
-from holdfast.observability.metrics import count_batch
+from holdfast.observability.metrics import count_batch, count_waiting
 from holdfast.operations.events import with_payload
 from holdfast.storage import bookings, units
 from holdfast.storage.database import (
@@ -461,6 +461,7 @@ class WritePath:
         """
         try:
             while self._waiting and (len(self._running) == 1 or len(self._waiting) >= LARGEST_BATCH):
+                count_waiting(len(self._waiting))
                 size = min(len(self._waiting), LARGEST_BATCH)
                 await self._run_batch([self._waiting.popleft() for _ in range(size)])
                 for _ in range(TURNS_UNTIL_RESUBMITTED):

@@ -1,0 +1,89 @@
+"""`make chaos`: faults against a real deployment on this machine, and a check that nothing was lost."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.progress import Progress
+from tests.chaos import database_faults, network_faults, process_faults, receiver_faults, session_faults
+from tests.chaos.disk import CannotRun
+from tests.chaos.faults import Kind
+from tests.chaos.plan import make_plan, repeat_kind
+from tests.chaos.report import text
+from tests.chaos.run import run_plan
+
+KINDS: list[Kind] = [
+    *database_faults.KINDS,
+    *network_faults.KINDS,
+    *process_faults.KINDS,
+    *receiver_faults.KINDS,
+    *session_faults.KINDS,
+]
+CANNOT_RUN = 2
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, help="any number; the plan follows from it")
+    parser.add_argument("--minutes", type=float, default=1.5, help="how long faults begin")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="one kind of fault")
+    parser.add_argument("--count", type=int, default=0, help="with --only: so many, one after the other")
+    parser.add_argument("--list", action="store_true", help="print the plan and end")
+    parser.add_argument("--output", type=Path, help="the folder for the history, the logs and the report")
+    parser.add_argument("--source", type=Path, help="run the Holdfast of this folder")
+    parser.add_argument("--no-fsync", action="store_true", help="let PostgreSQL not wait for the disk")
+    options = parser.parse_args(arguments)
+    unknown = set(options.only) - {kind.name for kind in KINDS}
+    if unknown:
+        parser.error(f"no such fault: {', '.join(sorted(unknown))}")
+    return options
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = parse(arguments)
+    chosen = [kind for kind in KINDS if not options.only or kind.name in options.only]
+    if options.count:
+        plan = repeat_kind(chosen[0], options.count, options.seed)
+    else:
+        plan = make_plan(options.seed, options.minutes, chosen)
+    if options.list:
+        for one in plan:
+            print(f"{one.at:7.2f} s  {one.kind.lane:10} {one.kind.name} for {one.seconds} s")
+        return 0
+    output: Path = options.output or Path("dist/chaos") / f"seed-{options.seed}"
+    output.mkdir(parents=True, exist_ok=True)
+    # The system user of PostgreSQL must be able to reach it, which a checkout may not allow.
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-chaos-"))
+    folder.chmod(0o755)
+    settings = {} if options.source is None else {"PYTHONPATH": str(options.source.absolute())}
+    postgres = {"fsync": "off"} if options.no_fsync else {}
+    progress = Progress()
+    try:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        result = asyncio.run(run_plan(plan, options.seed, folder, progress, settings, postgres))
+    except CannotRun as reason:
+        progress.done()
+        print(f"The chaos run cannot run here: {reason}")
+        return CANNOT_RUN
+    finally:
+        for path in folder.iterdir():
+            if path.is_file() and path.suffix != ".img":
+                shutil.copy(path, output / path.name)
+        shutil.rmtree(folder, ignore_errors=True)
+    progress.done()
+    result.save(output / "result.json")
+    report = text(result, f"make chaos SEED={options.seed} MINUTES={options.minutes:g}")
+    (output / "report.txt").write_text(report + "\n")
+    print(report)
+    return 0 if result.held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,151 @@
+"""Faults of Holdfast's own processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+
+import psutil
+
+from tests.chaos.faults import Injection, Kind, Run
+from tests.chaos.scene import Scene
+from tests.chaos.servers import READY_SECONDS, Server
+from tests.support import next_revision
+
+LANE = "processes"
+RESTART_SECONDS = 25.0
+
+
+async def _until(is_so: Callable[[], object], seconds: float = RESTART_SECONDS) -> bool:
+    """Return whether it became so in time."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while not is_so():  # noqa: ASYNC110 - other processes cannot set an event
+                await asyncio.sleep(0.05)
+            return True
+    return False
+
+
+def _choose(scene: Scene, injection: Injection) -> Server:
+    return injection.chance.choice(scene.servers.all)
+
+
+def _is_stopped(process: psutil.Process) -> bool:
+    try:
+        return process.status() == psutil.STATUS_STOPPED
+    except psutil.Error:
+        return False
+
+
+def _child_killed(kind: str) -> Run:
+    async def run(scene: Scene, injection: Injection) -> None:
+        server = _choose(scene, injection)
+        if (killed := server.child(kind)) is None:
+            return
+        os.kill(killed.pid, signal.SIGKILL)
+        if await _until(lambda: (child := server.child(kind)) is not None and child.pid != killed.pid):
+            injection.saw(f"process {killed.pid} ended and another one took its place")
+
+    return run
+
+
+async def _pause(process: psutil.Process, injection: Injection) -> None:
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        if await _until(lambda: _is_stopped(process), 2):
+            injection.saw(f"process {process.pid} stood still")
+        await asyncio.sleep(injection.seconds)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGCONT)
+
+
+def _child_paused(kind: str) -> Run:
+    async def run(scene: Scene, injection: Injection) -> None:
+        process = _choose(scene, injection).child(kind)
+        if process is not None:
+            await _pause(process, injection)
+
+    return run
+
+
+async def _child_replaced(scene: Scene, injection: Injection) -> None:
+    """It hangs until the supervisor notices that it sends no heartbeats."""
+    server, kind = _choose(scene, injection), injection.chance.choice(["web", "work"])
+    if (hung := server.child(kind)) is None:
+        return
+    os.kill(hung.pid, signal.SIGSTOP)
+    if await _until(lambda: (child := server.child(kind)) is not None and child.pid != hung.pid):
+        injection.saw(f"process {hung.pid} was killed and replaced")
+
+
+async def _supervisor_killed(scene: Scene, injection: Injection) -> None:
+    server = _choose(scene, injection)
+    children = [child for kind in ("web", "work") if (child := server.child(kind)) is not None]
+    await server.kill()
+    try:
+        if await _until(lambda: not any(child.is_running() for child in children)):
+            injection.saw(f"the children {[child.pid for child in children]} ended with it")
+        await asyncio.sleep(injection.seconds)
+    finally:
+        server.start()
+        await server.wait_until_ready()
+
+
+async def _supervisor_paused(scene: Scene, injection: Injection) -> None:
+    await _pause(_choose(scene, injection).supervisor, injection)
+
+
+async def _all_killed(scene: Scene, injection: Injection) -> None:
+    """As when the machine of one installation fails."""
+    server = _choose(scene, injection)
+    family = [*server.supervisor.children(recursive=True), server.supervisor]
+    for process in family:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+    await server.kill()
+    try:
+        if await _until(lambda: not any(process.is_running() for process in family)):
+            injection.saw(f"{len(family)} processes ended at once")
+        await asyncio.sleep(injection.seconds)
+    finally:
+        server.start()
+        await server.wait_until_ready()
+
+
+async def _rolling_restart(scene: Scene, injection: Injection) -> None:
+    for server in scene.servers.all:
+        before = server.supervisor.pid
+        await server.stop()
+        server.start()
+        async with asyncio.timeout(READY_SECONDS):
+            await server.wait_until_ready()
+        if server.supervisor.pid != before:
+            injection.saw("both were stopped in good order and started again, one after the other")
+
+
+async def _next_revision(scene: Scene, injection: Injection) -> None:
+    """The schema of the next release comes while this one still runs, and may go again."""
+    url = scene.pair.url(superuser=True)
+    async with asyncio.timeout(RESTART_SECONDS):
+        await next_revision.apply(url)
+        injection.saw("a column, an attribute of a type and an index were added")
+        await asyncio.sleep(injection.seconds)
+        await next_revision.revert(scene.pair.url(superuser=True))
+
+
+KINDS = [
+    Kind("a web process is killed", LANE, _child_killed("web"), takes_seconds=2),
+    Kind("a worker is killed", LANE, _child_killed("work"), takes_seconds=2),
+    Kind("a web process is paused", LANE, _child_paused("web"), (1, 4), takes_seconds=0.2),
+    Kind("a worker is paused", LANE, _child_paused("work"), (1, 4), takes_seconds=0.2),
+    Kind("a process hangs until it is replaced", LANE, _child_replaced, takes_seconds=13),
+    Kind("a supervisor is killed", LANE, _supervisor_killed, (0, 1), takes_seconds=4),
+    Kind("a supervisor is paused", LANE, _supervisor_paused, (1, 4), takes_seconds=0.2),
+    Kind("an installation is killed", LANE, _all_killed, (0, 1), takes_seconds=4),
+    Kind("rolling restart", LANE, _rolling_restart, takes_seconds=9),
+    Kind("the next schema revision is applied", LANE, _next_revision, (1, 3), takes_seconds=1.5),
+]

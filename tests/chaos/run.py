@@ -1,0 +1,238 @@
+"""One run: set up the deployment, run the plan under load, wait until it has settled, and check."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from itertools import groupby
+from pathlib import Path
+
+import asyncpg
+import httpx
+import psutil
+
+from tests.chaos import checker, state
+from tests.chaos.clients import Clients
+from tests.chaos.faults import Injection
+from tests.chaos.history import History, read
+from tests.chaos.network import Network
+from tests.chaos.postgres import Pair
+from tests.chaos.receivers import Receivers
+from tests.chaos.report import Result
+from tests.chaos.scene import Scene
+from tests.chaos.servers import METRICS_TOKEN, Servers
+from tests.support.client import NO_TLS
+from tests.support.payment_system import SETTINGS as PAYMENTS
+from tests.support.sales_project import NO_HOLD_LIMIT
+from tests.support.server import HOLDFAST, environment
+
+HOLD_SECONDS, LEASE_SECONDS = 5, 8
+SETTINGS = {
+    **PAYMENTS,
+    **NO_HOLD_LIMIT,
+    "HOLDFAST_HOLD_SECONDS": str(HOLD_SECONDS),
+    "HOLDFAST_RETRY_FIRST_GAP_SECONDS": "0.2",
+    "HOLDFAST_ATTEMPT_TIMEOUT_SECONDS": "1",
+    "HOLDFAST_LEASE_SECONDS": str(LEASE_SECONDS),
+    "HOLDFAST_PUBLIC_RATE_LIMIT": "0",
+    "HOLDFAST_SESSION_IDLE_MINUTES": "600",
+}
+CONNECTIONS_PER_INSTALLATION = 26
+"""Of the web process 3 writers, 5 readers and a listener; of the worker 4 + 4, 4 + 3 and a listener; and one
+each to prepare the database."""
+SETTLED_WITHIN_SECONDS, LOAD_AFTER_SECONDS = 60.0, 3.0
+UNSETTLED = """
+    select
+        (select count(*) from pending_delivery) as pending,
+        (select count(*) from in_flight) as "in flight",
+        (select count(*) from event where position is null) as "not in the feed",
+        (select count(*) from unit where status = 'held') as held
+"""
+
+QUEUE_BUCKET = re.compile(r'^holdfast_write_queue_bucket\{le="([^"]+)"\} (\S+)$', re.MULTILINE)
+
+Progress = Callable[[str], None]
+
+
+class Samples:
+    """What the processes of Holdfast use, once a second."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._ports = {link.port for link in scene.network.app.values()}
+        headers = {"Authorization": f"Bearer {METRICS_TOKEN}"}
+        self._http = httpx.AsyncClient(headers=headers, timeout=2, verify=NO_TLS)
+
+    async def run(self) -> None:
+        while True:
+            connections, rss = await asyncio.to_thread(self._look)
+            waiting = [await self._waiting(address) for address in self._scene.servers.addresses]
+            self._scene.history.note("sample", connections=connections, rss=rss, waiting=max(waiting))
+            await asyncio.sleep(1)
+
+    def _look(self) -> tuple[int, dict[str, int]]:
+        connections, rss = 0, {}
+        for server in self._scene.servers.all:
+            with suppress(psutil.Error):
+                for name, process in server.processes().items():
+                    with suppress(psutil.Error):
+                        rss[name] = process.memory_info().rss
+                        connections += sum(
+                            found.status == psutil.CONN_ESTABLISHED and found.raddr.port in self._ports
+                            for found in process.net_connections("tcp")
+                            if found.raddr
+                        )
+        return connections, rss
+
+    async def _waiting(self, address: str) -> float:
+        """Return how many writes have waited in the web process at most: 0 while it does not answer."""
+        with suppress(httpx.HTTPError):
+            answer = await self._http.get(f"{address}/metrics")
+            buckets = QUEUE_BUCKET.findall(answer.text)
+            return next((float(least) for least, count in buckets if count == buckets[-1][1]), 0.0)
+        return 0.0
+
+
+async def run_plan(
+    plan: Sequence[Injection],
+    seed: int,
+    folder: Path,
+    progress: Progress,
+    settings: Mapping[str, str],
+    postgres_settings: Mapping[str, str],
+) -> Result:
+    """Run it in the folder, which has the history, the final state and the logs afterwards."""
+    began_at = time.time()
+    with History(folder / "history.jsonl") as history:
+        async with deployed(folder, seed, history, progress, settings, postgres_settings) as scene:
+            errors = await _run_under_load(scene, plan, progress)
+            progress("The faults are over; waiting until everything has settled")
+            await _settle(scene)
+            final = await state.read_state(scene.pair.url(superuser=True))
+            final.save(folder / "state.json")
+            restored = await _check_backup(scene)
+    progress("Checking")
+    limits = checker.Limits(connections=2 * CONNECTIONS_PER_INSTALLATION)
+    faults = checker.check(read(history.path), final, limits)
+    if restored:
+        faults.setdefault("I1", []).extend(restored)
+    return Result.of(seed, plan, history, faults, errors, began_at)
+
+
+@asynccontextmanager
+async def deployed(
+    folder: Path,
+    seed: int,
+    history: History,
+    progress: Progress,
+    settings: Mapping[str, str],
+    postgres_settings: Mapping[str, str],
+) -> AsyncIterator[Scene]:
+    network, receivers = Network(), Receivers(seed)
+    pair = Pair(folder, postgres_settings)
+    sockets = {name: node.socket for name, node in pair.nodes.items()}
+    async with network.running(sockets), receivers.running(history):
+        pair.replication_ports = {name: link.port for name, link in network.replication.items()}
+        ports = ",".join(str(network.app[name].port) for name in pair.nodes)
+        hosts = ",".join("127.0.0.1" for _ in pair.nodes)
+        url = f"postgresql://holdfast@/holdfast?host={hosts}&port={ports}"
+        own = {**SETTINGS, "HOLDFAST_DATABASE_URL": url, **settings}
+        servers = Servers(folder, own, receivers.serve_prefix)
+        try:
+            progress("Starting PostgreSQL with a synchronous standby")
+            await asyncio.to_thread(pair.start)
+            progress("Starting two installations of Holdfast")
+            await servers.start()
+            clients = Clients(servers.addresses, pair.url, receivers, history, seed)
+            await clients.prepare()
+            yield Scene(folder, history, pair, network, servers, receivers, clients)
+        finally:
+            await asyncio.shield(_tear_down(servers, pair))
+
+
+async def _tear_down(servers: Servers, pair: Pair) -> None:
+    try:
+        await servers.stop()
+    finally:
+        await asyncio.to_thread(pair.stop)
+
+
+async def _run_under_load(scene: Scene, plan: Sequence[Injection], progress: Progress) -> list[str]:
+    """Return what went wrong with the harness itself."""
+    errors: list[str] = []
+    load = asyncio.create_task(scene.clients.run())
+    sampling = asyncio.create_task(Samples(scene).run())
+    began_at = time.monotonic()
+    lanes = groupby(sorted(plan, key=lambda one: (one.kind.lane, one.at)), lambda one: one.kind.lane)
+    running = [
+        asyncio.create_task(_run_lane(scene, list(own), began_at, progress, errors)) for _, own in lanes
+    ]
+    try:
+        await asyncio.gather(*running)
+        await asyncio.sleep(LOAD_AFTER_SECONDS)
+        scene.clients.stop()
+        await load
+    finally:
+        for task in (*running, load, sampling):
+            task.cancel()
+        ended = await asyncio.gather(*running, load, sampling, return_exceptions=True)
+    return errors + [f"{one!r}" for one in ended if isinstance(one, Exception)]
+
+
+async def _run_lane(
+    scene: Scene, injections: Sequence[Injection], began_at: float, progress: Progress, errors: list[str]
+) -> None:
+    for injection in injections:
+        await asyncio.sleep(max(0.0, began_at + injection.at - time.monotonic()))
+        progress(f"{_counts(scene)}; {injection.kind.name}")
+        record = {"number": injection.number, "fault": injection.kind.name}
+        injection.begun_at = scene.history.note("fault", **record, phase="begun")
+        try:
+            await injection.kind.run(scene, injection)
+        except Exception as failure:  # noqa: BLE001 - the other faults go on; the run fails for it
+            errors.append(f"{injection.kind.name} at {injection.at} s: {failure!r}")
+        if injection.effect:
+            scene.history.note("fault", **record, phase="seen", effect=injection.effect)
+        injection.ended_at = scene.history.note("fault", **record, phase="ended")
+
+
+def _counts(scene: Scene) -> str:
+    return ", ".join(f"{count:,} {outcome}" for outcome, count in scene.clients.counts.items())
+
+
+async def _settle(scene: Scene) -> None:
+    """Wait until every event has its place, every delivery its end and every hold too."""
+    began_at, left = time.monotonic(), {"unknown": 1}
+    while any(left.values()) and time.monotonic() < began_at + SETTLED_WITHIN_SECONDS:
+        with suppress(OSError, asyncpg.PostgresError):
+            connection = await asyncpg.connect(scene.pair.url(superuser=True), timeout=5)
+            try:
+                left = dict(await connection.fetchrow(UNSETTLED, timeout=10))
+            finally:
+                await connection.close()
+        await asyncio.sleep(0.3)
+    seconds = None if any(left.values()) else round(time.monotonic() - began_at, 1)
+    scene.history.note("settled", seconds=seconds, left=left)
+
+
+async def _check_backup(scene: Scene) -> list[str]:
+    """Restore the last backup that was made during the faults; return what is wrong with it."""
+    backups = sorted((scene.folder / "backups").glob("*"), key=lambda path: path.stat().st_mtime)
+    if not backups:
+        return []
+    data = scene.folder / "restored"
+    process = await asyncio.create_subprocess_exec(
+        *(str(HOLDFAST), "restore", str(backups[-1])),
+        env=environment({"HOLDFAST_DATA_DIR": str(data)}),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    shutil.rmtree(data, ignore_errors=True)
+    if process.returncode != 0:
+        return [f"the backup {backups[-1].name} could not be restored: {output.decode()[-300:]}"]
+    return []

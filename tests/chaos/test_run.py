@@ -1,0 +1,48 @@
+"""One run of a minute, and the controls: what is broken on purpose is noticed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.__main__ import CANNOT_RUN
+from tests.chaos.controls import CONTROLS, Control, apply
+from tests.chaos.report import Result
+
+ROOT = Path(__file__).parents[2]
+REQUIRED = "REQUIRE_CHAOS"
+
+
+def run(output: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.chaos", "--output", str(output), *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == CANNOT_RUN and not os.environ.get(REQUIRED):
+        pytest.skip(done.stdout.strip())
+    return done
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_in_a_minute_of_faults(tmp_path: Path) -> None:
+    done = run(tmp_path, "--seed", "1", "--minutes", "1")
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    assert done.stdout.splitlines()[-1].startswith("Everything held: ")
+
+
+@pytest.mark.control
+@pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.name)
+def test_what_is_broken_on_purpose_is_noticed(control: Control, tmp_path: Path) -> None:
+    faults = [part for name in control.faults for part in ("--only", name)]
+    source = apply(control, tmp_path)
+    done = run(
+        tmp_path, "--seed", "1", "--minutes", "0.5", "--source", str(source), *faults, *control.arguments
+    )
+    assert done.returncode == 1, done.stdout + done.stderr[-3000:]
+    found = set(Result.load(tmp_path / "result.json").violations)
+    assert found & control.found_by, done.stdout
