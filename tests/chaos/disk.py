@@ -1,0 +1,107 @@
+"""A file system of its own for a server: it can lose its power, fail, fill up and hang."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from holdfast.storage.embedded.files import open_descriptor
+
+IMAGE_BYTES = 640 << 20
+FREEZE, THAW = 0xC0045877, 0xC0045878  # FIFREEZE and FITHAW
+SHUTDOWN = 0x8004587D  # EXT4_IOC_SHUTDOWN
+FLUSHED, NOT_FLUSHED = 0, 2
+UNMOUNT_SECONDS = 10.0
+
+
+class CannotRun(Exception):
+    """This machine lacks something. The text is a sentence for whoever started the run."""
+
+
+def check_machine() -> None:
+    if os.geteuid() != 0:
+        raise CannotRun("A chaos run mounts file systems, so it must be started by root.")
+    if not Path("/dev/loop-control").exists():
+        raise CannotRun("This machine has no loop devices (/dev/loop-control) for the databases' disks.")
+    for program, package in (("mkfs.ext4", "e2fsprogs"), ("mount", "mount")):
+        if shutil.which(program) is None:
+            raise CannotRun(f"{program} is missing; install the package {package}.")
+
+
+class Disk:
+    """An ext4 file system with a journal, in a sparse file that is mounted through a loop device."""
+
+    def __init__(self, image: Path, folder: Path) -> None:
+        self._image = image
+        self.folder = folder
+        self._ballast = folder / "ballast"
+
+    def make(self) -> None:
+        with self._image.open("wb") as file:
+            file.truncate(IMAGE_BYTES)
+        # Nothing is reserved for root, so a full disk is full for everybody.
+        _run("mkfs.ext4", "-q", "-F", "-m", "0", str(self._image))
+        self.folder.mkdir(exist_ok=True)
+
+    def mount(self) -> None:
+        _run("mount", "-o", "loop", str(self._image), str(self.folder))
+
+    def unmount(self) -> None:
+        """Unmount it, which frees the loop device too. A process that was just killed may still hold it."""
+        give_up_at = time.monotonic() + UNMOUNT_SECONDS
+        while self.folder.is_mount():
+            try:
+                _run("umount", str(self.folder))
+            except CannotRun:
+                if time.monotonic() >= give_up_at:
+                    raise
+                time.sleep(0.05)
+
+    def remove(self) -> None:
+        self.thaw()
+        self.unmount()
+        self._image.unlink(missing_ok=True)
+
+    def lose_power(self) -> None:
+        """Keep only what was flushed. Every access fails until it is mounted anew."""
+        self._control(SHUTDOWN, NOT_FLUSHED.to_bytes(4, "little"))
+
+    def fail(self) -> None:
+        """Let every access fail from now on, until it is mounted anew; what was written before is kept."""
+        self._control(SHUTDOWN, FLUSHED.to_bytes(4, "little"))
+
+    def freeze(self) -> None:
+        """Let every write wait, and with it its process, which nothing can kill."""
+        self._control(FREEZE)
+
+    def thaw(self) -> None:
+        with suppress(OSError):  # It is not frozen.
+            self._control(THAW)
+
+    def fill(self) -> None:
+        with self._ballast.open("ab") as file:
+            size = IMAGE_BYTES
+            while size >= 4096:
+                try:
+                    os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), size)
+                except OSError:
+                    size //= 2
+
+    def empty(self) -> None:
+        with suppress(OSError):  # Power may have failed meanwhile.
+            self._ballast.unlink(missing_ok=True)
+
+    def _control(self, request: int, argument: bytes = b"") -> None:
+        with open_descriptor(self.folder, os.O_RDONLY) as descriptor:
+            fcntl.ioctl(descriptor, request, argument)
+
+
+def _run(*command: str) -> None:
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise CannotRun(f"`{' '.join(command)}` failed: {' '.join(result.stderr.split())}.")
