@@ -20,12 +20,15 @@ class Request(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
     def encoded(self) -> bytes:
-        content = b"" if self.body is None else json.dumps(self.body).encode()
+        """A body of bytes is sent as it is, and its headers name its type."""
+        content = self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+        content = b"" if self.body is None else content
         lines = [f"{self.method} {self.path} HTTP/1.1", "Host: holdfast.test"]
         if self.credential is not None:
             lines.append(f"Authorization: Bearer {self.credential}")
         if self.body is not None:
-            lines += ["Content-Type: application/json", f"Content-Length: {len(content)}"]
+            lines += ["Content-Type: application/json"] * (not isinstance(self.body, bytes))
+            lines += [f"Content-Length: {len(content)}"]
         elif self.method != "GET":
             lines.append("Content-Length: 0")
         lines += [f"{name}: {value}" for name, value in self.headers]
@@ -62,18 +65,43 @@ class Line:
         """On its way when this returns: the socket of a line that waits for nothing is never full."""
         self._writer.write(request.encoded())
 
-    async def answer(self) -> Answer:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+    async def answer(self, seconds: float = PATIENCE_SECONDS) -> Answer:
+        async with asyncio.timeout(seconds):
             head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             first, *rest = head.rstrip("\r\n").split("\r\n")
             headers = {
                 name.lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)
             }
-            content = await self._reader.readexactly(int(headers.get("content-length", 0)))
+            content = await self._content(headers)
+        if headers.get("connection") == "close":
+            self.close()
         return Answer(int(first.split(" ")[1]), headers, content)
+
+    async def _content(self, headers: dict[str, str]) -> bytes:
+        if headers.get("transfer-encoding") != "chunked":
+            return await self._reader.readexactly(int(headers.get("content-length", 0)))
+        content = b""
+        while length := int(await self._reader.readline(), 16):
+            content += (await self._reader.readexactly(length + 2))[:-2]
+        await self._reader.readline()
+        return content
+
+    @property
+    def is_open(self) -> bool:
+        """As far as is known: what the other side has closed a moment ago may still look open."""
+        return not self._writer.is_closing() and not self._reader.at_eof()
 
     def close(self) -> None:
         self._writer.close()
+
+    def abort(self) -> None:
+        """Close at once, whatever is still to be sent."""
+        self._writer.transport.abort()
+
+
+async def open_line(address: str) -> Line:
+    parts = urlsplit(address)
+    return Line(*await asyncio.open_connection(parts.hostname, parts.port, limit=1 << 24))
 
 
 @asynccontextmanager
