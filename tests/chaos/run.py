@@ -16,6 +16,7 @@ import httpx
 import psutil
 
 from tests.chaos import checker, state
+from tests.chaos.clients import SETTINGS as LIMITS
 from tests.chaos.clients import Clients
 from tests.chaos.faults import Injection
 from tests.chaos.history import History, read
@@ -26,19 +27,15 @@ from tests.chaos.report import Result
 from tests.chaos.scene import Scene
 from tests.chaos.servers import METRICS_TOKEN, Servers
 from tests.support.client import NO_TLS
-from tests.support.payment_system import SETTINGS as PAYMENTS
-from tests.support.sales_project import NO_HOLD_LIMIT
 from tests.support.server import HOLDFAST, environment
 
 HOLD_SECONDS, LEASE_SECONDS = 5, 8
 SETTINGS = {
-    **PAYMENTS,
-    **NO_HOLD_LIMIT,
+    **LIMITS,
     "HOLDFAST_HOLD_SECONDS": str(HOLD_SECONDS),
     "HOLDFAST_RETRY_FIRST_GAP_SECONDS": "0.2",
     "HOLDFAST_ATTEMPT_TIMEOUT_SECONDS": "1",
     "HOLDFAST_LEASE_SECONDS": str(LEASE_SECONDS),
-    "HOLDFAST_PUBLIC_RATE_LIMIT": "0",
     "HOLDFAST_SESSION_IDLE_MINUTES": "600",
 }
 CONNECTIONS_PER_INSTALLATION = 26
@@ -112,6 +109,7 @@ async def run_plan(
             errors = await _run_under_load(scene, plan, progress)
             progress("The faults are over; waiting until everything has settled")
             await _settle(scene)
+            await scene.clients.read_feeds_to_the_end()
             final = await state.read_state(scene.pair.url(superuser=True))
             final.save(folder / "state.json")
             restored = await _check_backup(scene)
@@ -133,10 +131,9 @@ async def deployed(
     postgres_settings: Mapping[str, str],
 ) -> AsyncIterator[Scene]:
     network, receivers = Network(), Receivers(seed)
-    pair = Pair(folder, postgres_settings)
+    pair = Pair(folder, network.replication_ports, postgres_settings)
     sockets = {name: node.socket for name, node in pair.nodes.items()}
     async with network.running(sockets), receivers.running(history):
-        pair.replication_ports = {name: link.port for name, link in network.replication.items()}
         ports = ",".join(str(network.app[name].port) for name in pair.nodes)
         hosts = ",".join("127.0.0.1" for _ in pair.nodes)
         url = f"postgresql://holdfast@/holdfast?host={hosts}&port={ports}"
@@ -147,7 +144,7 @@ async def deployed(
             await asyncio.to_thread(pair.start)
             progress("Starting two installations of Holdfast")
             await servers.start()
-            clients = Clients(servers.addresses, pair.url, receivers, history, seed)
+            clients = Clients(servers.addresses, pair.url(), receivers.urls, history, seed)
             await clients.prepare()
             yield Scene(folder, history, pair, network, servers, receivers, clients)
         finally:
