@@ -51,7 +51,8 @@ class NameServer(asyncio.DatagramProtocol):
     def go_on(self) -> None:
         """Answer what was asked while it hung."""
         self.hanging.clear()
-        for data, sender in self.withheld:
+        withheld, self.withheld = self.withheld, []
+        for data, sender in withheld:
             self.datagram_received(data, sender)
 
     def _answer(self, query_id: bytes, name: str, query_type: int, question: bytes) -> bytes:

@@ -12,6 +12,14 @@ def free_port() -> int:
         return port
 
 
+def bind_shared(port: int = 0) -> socket.socket:
+    """Bind to a port that others may bind too. A socket that never listens keeps it for those that do."""
+    bound = socket.socket()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    bound.bind(("127.0.0.1", port))
+    return bound
+
+
 def wait_until_it_listens(process: subprocess.Popen[bytes], port: int) -> None:
     wait_until(lambda: process.poll() is not None or _listens(port))
     assert process.poll() is None, "it ended at once"

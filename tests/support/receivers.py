@@ -36,7 +36,7 @@ class Peer:
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode("ascii")
         line, *fields = head.removesuffix("\r\n\r\n").split("\r\n")
         headers = tuple((name, value) for name, _, value in (text.partition(": ") for text in fields))
-        body = await self._reader.readexactly(int(dict(headers)["Content-Length"]))
+        body = await self._reader.readexactly(int(dict(headers).get("Content-Length", "0")))
         self._receiver.requests.append(Received(line, headers, body))
         return self._receiver.requests[-1]
 
@@ -95,7 +95,12 @@ class Receiver:
 
 @asynccontextmanager
 async def receiving(
-    talk: Talk, *, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1", port: int = 0
+    talk: Talk,
+    *,
+    tls: ssl.SSLContext | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    reuse_port: bool = False,
 ) -> AsyncIterator[Receiver]:
     """Each connection is one run of ``talk``, followed by a wait for the sender to leave."""
     receiver = Receiver(scheme="https" if tls else "http", host=host)
@@ -115,7 +120,9 @@ async def receiving(
         receiver.talks.add(running)
         running.add_done_callback(receiver.talks.discard)
 
-    server = await asyncio.start_server(accept, host, port, ssl=tls, limit=1 << 20, backlog=512)
+    server = await asyncio.start_server(
+        accept, host, port, ssl=tls, limit=1 << 20, backlog=512, reuse_port=reuse_port
+    )
     receiver.port = server.sockets[0].getsockname()[1]
     try:
         yield receiver

@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import cast
 
+from tests.support.ports import bind_shared
+
 SO_ATTACH_FILTER = 26
 _DROP_EVERYTHING = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))
 _PROGRAM = struct.pack("HL", 1, ctypes.addressof(_DROP_EVERYTHING))
@@ -73,7 +75,7 @@ class Relay:
     def reserve_port(self) -> None:
         """Keep a port for this relay, also while it refuses connections."""
         if self._reserving is None:
-            self._reserving = _bound_socket(0)
+            self._reserving = bind_shared()
             self.port = self._reserving.getsockname()[1]
 
     def release_port(self) -> None:
@@ -84,7 +86,7 @@ class Relay:
     async def accept(self) -> None:
         if self._listening is None:
             self._listening = await asyncio.get_running_loop().create_server(
-                lambda: self.connection_type(self).client, sock=_bound_socket(self.port), backlog=512
+                lambda: self.connection_type(self).client, sock=bind_shared(self.port), backlog=512
             )
 
     def refuse(self) -> None:
@@ -301,11 +303,3 @@ class End(asyncio.Protocol):
             self.transport.write(data)
         else:
             self.transport.close()
-
-
-def _bound_socket(port: int) -> socket.socket:
-    """Bind to a port that others of this process have bound too."""
-    bound = socket.socket()
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    bound.bind(("127.0.0.1", port))
-    return bound
