@@ -113,7 +113,6 @@ class WebhookReceiver:
 
     async def _serve(self, peer: Peer, received: Received, history: History) -> None:
         arrived_at, exchange = time.time(), Exchange(peer)
-        history.arrived_at.append(arrived_at)
         headers = dict(received.headers)
         try:
             await self.behaviour(exchange)

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import groupby
 from pathlib import Path
+from random import Random
 
 import asyncpg
 import httpx
@@ -130,7 +131,7 @@ async def deployed(
     settings: Mapping[str, str],
     postgres_settings: Mapping[str, str],
 ) -> AsyncIterator[Scene]:
-    network, receivers = Network(), Receivers(seed)
+    network, receivers = Network(), Receivers(folder, Random(seed))
     pair = Pair(folder, network.replication_ports, postgres_settings)
     sockets = {name: node.socket for name, node in pair.nodes.items()}
     async with network.running(sockets), receivers.running(history):
@@ -144,7 +145,13 @@ async def deployed(
             await asyncio.to_thread(pair.start)
             progress("Starting two installations of Holdfast")
             await servers.start()
-            clients = Clients(servers.addresses, pair.url(), receivers.urls, history, seed)
+            clients = Clients(
+                servers.addresses,
+                pair.url(),
+                {name: receivers.url(name) for name in receivers.receivers},
+                history,
+                seed,
+            )
             await clients.prepare()
             yield Scene(folder, history, pair, network, servers, receivers, clients)
         finally:
