@@ -190,11 +190,11 @@ def _end(result: Result, command: str) -> Iterator[str]:
     yield f"Run it again with: {command}"
     seen = [fault for fault in result.faults if fault.effect]
     counts = (
-        f"{len(seen)} faults of {result.kinds_seen} kinds seen, {result.acknowledged:,} writes acknowledged,"
-        f" {result.arrivals:,} deliveries received"
+        f"faults seen: {len(seen)} of {result.kinds_seen} kinds; writes acknowledged: {result.acknowledged:,};"
+        f" deliveries received: {result.arrivals:,}"
     )
     if result.held:
-        yield f"Everything held: {counts}."
+        yield f"Everything held; {counts}."
     else:
         wrong = [*result.violations, *(["the harness itself"] if result.errors else [])]
         yield f"FAILED: {', '.join(wrong)}. {counts}."

@@ -32,7 +32,7 @@ def run(output: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_nothing_is_lost_in_a_minute_of_faults(tmp_path: Path) -> None:
     done = run(tmp_path, "--seed", "1", "--minutes", "1")
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    assert done.stdout.splitlines()[-1].startswith("Everything held: ")
+    assert done.stdout.splitlines()[-1].startswith("Everything held; ")
 
 
 @pytest.mark.control
