@@ -55,19 +55,28 @@ class Link(Relay):
         return self.cutting is not None and self.cuts_only in (None, application)
 
     def vanish(self) -> None:
-        """Lose all connections without a packet to either side. New ones work at once."""
-        self._end_later(self._current())
-        super().vanish()
-        self.come_back()
+        """Lose all connections. New ones work at once."""
+        self.lose(self.current_connections())
+
+    def lose(self, connections: Iterable[Connection]) -> None:
+        """Let neither side of them get another packet."""
+        for connection in connections:
+            connection.lose()
+            self._end_later(connection)
 
     def close_clients(self) -> int:
         """Close the side of Holdfast only: the server goes on with every session."""
-        found = self._current()
-        self._end_later(found)
+        found = self.current_connections()
         for connection in found:
             connection.is_lost = True
             connection.client.reset()
+            self._end_later(connection)
         return len(found)
+
+    def current_connections(self) -> list[Connection]:
+        """Return those that work, in the order of their clients' ports."""
+        found = [one for one in self.connections if not one.is_lost and one.client.transport is not None]
+        return sorted(found, key=lambda one: one.client.peer_port)
 
     async def heal(self) -> None:
         self.cut_at(None)
@@ -75,13 +84,8 @@ class Link(Relay):
         self.go_on()
         await self.accept()
 
-    def _current(self) -> list[Connection]:
-        return [connection for connection in self.connections if not connection.is_lost]
-
-    def _end_later(self, connections: Iterable[Connection]) -> None:
-        loop = asyncio.get_running_loop()
-        for connection in connections:
-            loop.call_later(SERVER_NOTICES_SECONDS, connection.server.reset)
+    def _end_later(self, connection: Connection) -> None:
+        asyncio.get_running_loop().call_later(SERVER_NOTICES_SECONDS, connection.server.reset)
 
 
 class _Session(Connection):

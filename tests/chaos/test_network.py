@@ -93,14 +93,10 @@ async def test_an_answer_that_was_withheld_is_handed_over_when_the_fault_ends(
             await keeper.execute("lock table kept")
             link.cut_at("after")
             storing = asyncio.create_task(store(database, 1, in_transaction=False))
-            await eventually(lambda: _is(link.cutting is None))
+            await eventually(lambda: link.cutting is None)
             link.cut_at(None)
         await storing
     assert not link.cuts
-
-
-async def _is(condition: bool) -> bool:
-    return condition
 
 
 async def test_a_network_that_hung_goes_on_with_the_same_connection(
@@ -110,7 +106,7 @@ async def test_a_network_that_hung_goes_on_with_the_same_connection(
     connection = await connect(through(postgres_url, link))
     link.hang()
     answer = asyncio.create_task(connection.fetchval("select 1"))
-    await eventually(lambda: _is(link.withheld_bytes > 0))
+    await eventually(lambda: link.withheld_bytes > 0)
     assert not answer.done()
     await link.heal()
     assert await answer == 1

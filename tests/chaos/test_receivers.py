@@ -132,11 +132,7 @@ async def test_a_server_asks_our_name_server(receivers: Receivers) -> None:
     receivers.name_server.hanging.add(host)
     asked = receivers.questions()
     answer = asyncio.create_task(resolve(receivers, host))
-    await eventually(lambda: _asked_since(receivers, asked))
+    await eventually(lambda: receivers.questions() > asked)
     assert not answer.done()
     receivers.name_server.go_on()
     assert await answer == "127.0.0.1"
-
-
-async def _asked_since(receivers: Receivers, before: int) -> bool:
-    return receivers.questions() > before

@@ -52,7 +52,7 @@ class Relay:
         self.connections: set[Connection] = set()
         self.line = Line()
         self.withheld_bytes = 0
-        """Received while the line let nothing pass."""
+        """Had to wait because the line was not clear."""
         self._reserving: socket.socket | None = None
         self._listening: asyncio.Server | None = None
         self._connecting: set[asyncio.Task[None]] = set()
@@ -110,9 +110,7 @@ class Relay:
         """Let neither side get another packet from the connections that there are, not even a farewell."""
         self.hang()
         for connection in self.connections:
-            connection.is_lost = True
-            for end in (connection.client, connection.server):
-                end.drop_packets()
+            connection.lose()
 
     def come_back(self) -> None:
         """For connections that are opened from now on."""
@@ -155,9 +153,12 @@ class Connection:
         self.server.reset()
         self.relay.connections.discard(self)
 
+    def lose(self) -> None:
+        self.is_lost, self.line = True, Line(passes=False)
+        self.client.drop_packets()
+        self.server.drop_packets()
+
     def received(self, end: End, data: bytes) -> None:
-        if not self.line.passes:
-            self.relay.withheld_bytes += len(data)
         if end is self.server:
             self.to_client(data)
         elif self._greeting is None:
@@ -218,6 +219,11 @@ class End(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
 
+    @property
+    def peer_port(self) -> int:
+        assert self.transport is not None
+        return int(self.transport.get_extra_info("peername")[1])
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         self._connection.relay.connections.add(self._connection)
@@ -249,6 +255,8 @@ class End(asyncio.Protocol):
         if line.is_clear and self.transport is not None and self._writable and not self._waiting:
             self._write(data)
             return
+        if not line.is_clear:
+            self._connection.relay.withheld_bytes += len(data)
         self._waiting.append((self._loop.time() + line.delay, data))
         self._waiting_bytes += len(data)
         if self._waiting_bytes > _WAITING_LIMIT:
