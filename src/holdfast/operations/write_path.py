@@ -23,6 +23,7 @@ from holdfast.domain.errors import (
     InvalidInput,
     PaymentUsed,
     TooManyHolds,
+    TransitionNotAllowed,
 )
 from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, MID_BOOKING
@@ -186,6 +187,9 @@ class WriteResult(NamedTuple):
 
 Outcome = WriteResult | DomainError
 
+_ACKNOWLEDGING = (WriteResult, IdempotencyKeyUsed, PaymentUsed, TransitionNotAllowed)
+"""Outcomes that tell whoever repeats a request that it was done the first time."""
+
 
 class Batch:
     """Decides the commands one after the other, each on what the ones before it left."""
@@ -323,7 +327,7 @@ class Batch:
             self._has_standby
             and not self._is_confirmed
             and command.key not in self._changed
-            and isinstance(outcome, WriteResult | IdempotencyKeyUsed | PaymentUsed)
+            and isinstance(outcome, _ACKNOWLEDGING)
         )
 
     def _with_ref(self, outcome: Outcome | None) -> Outcome | None:
