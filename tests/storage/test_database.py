@@ -328,7 +328,7 @@ async def changes_made(database: Database) -> list[UnitWrite]:
     key = await new_unit(database)
     booking = await hold(database, key)
     (created,) = await store(database, replacement(key[0], "A-2"))
-    _, (snapshot,) = await database.read(units.load_for_update, {}, [key], locked=False)
+    _, (snapshot,), _ = await database.read(units.load_for_update, {}, [key], locked=False)
     assert snapshot.unit is not None
     return [UnitWrite(snapshot.unit, None, 1, new_bookings=(booking,)), UnitWrite(created.unit, None)]
 

@@ -34,7 +34,7 @@ async def test_many_units_are_given_back_in_order_each_under_its_own_key(databas
         await connection.execute("vacuum (analyze) unit")
         for locked in (False, True):
             async with connection.transaction():
-                _, snapshots = await units.load_for_update(connection, {}, keys + unknown, locked=locked)
+                _, snapshots, _ = await units.load_for_update(connection, {}, keys + unknown, locked=locked)
             assert len(snapshots) == len(keys + unknown)
             for code, snapshot in zip(codes, snapshots, strict=False):
                 assert snapshot.unit is not None
@@ -50,7 +50,7 @@ async def test_what_is_stored_is_read_back_exactly(database: Database) -> None:
         "شقة", area, price, False, vat_rate, Decimal(100), 0, 999, 2200, -9, "line\nline", images, files
     )
     (written,) = await store(database, replacement(project_id, "A/1")._replace(fields=wanted))
-    _, (snapshot,) = await database.read(units.load_for_update, {}, [(project_id, "A/1")], locked=False)
+    _, (snapshot,), _ = await database.read(units.load_for_update, {}, [(project_id, "A/1")], locked=False)
     assert snapshot.unit == written.unit
     assert snapshot.unit is not None
     assert repr(snapshot.unit.fields) == repr(wanted)
@@ -62,7 +62,7 @@ async def test_lists_agree_on_lapses(database: Database, status: Status, ends_in
     project_id = await new_units(database, "A-1")
     await claim(database, "A-1", status, ends_in_seconds)
     async with database.reading() as connection:
-        now, (snapshot,) = await units.load_for_update(connection, {}, [(project_id, "A-1")], locked=False)
+        now, (snapshot,), _ = await units.load_for_update(connection, {}, [(project_id, "A-1")], locked=False)
         assert snapshot.unit is not None
         seen = as_seen(snapshot.unit, now)
         for asked in Status:

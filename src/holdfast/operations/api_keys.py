@@ -18,7 +18,7 @@ from holdfast.domain.audit import COMMAND, Author, Change
 from holdfast.domain.project import NAME_LENGTH, is_within_projects, name_fault
 from holdfast.operations.documents import Document, Time
 from holdfast.storage import api_keys, audit, projects
-from holdfast.storage.database import Connection, Database, current_time
+from holdfast.storage.database import Connection, Database, current_time, wait_for_standby
 
 LONGEST_EXPIRY_DAYS = 36_500
 _KEY_USED = "A key was already issued for this Idempotency-Key. Keys are shown only once."
@@ -67,15 +67,18 @@ async def issue(
             connection, key_id, new_key.name, key_hint(text), key_hash(text), scopes, project_ids, expires_at
         )
         if key is None:
-            raise errors.IdempotencyKeyUsed(_KEY_USED, made_id=key_id)
-        created = {
-            "name": key.name,
-            "hint": key.hint,
-            "scopes": scopes,
-            "projects": key.project_slugs,
-            "expires_at": key.expires_at,
-        }
-        await audit.record(connection, key.id, author, "create", Change(None, created), at=now)
+            await wait_for_standby(connection)
+        else:
+            created = {
+                "name": key.name,
+                "hint": key.hint,
+                "scopes": scopes,
+                "projects": key.project_slugs,
+                "expires_at": key.expires_at,
+            }
+            await audit.record(connection, key.id, author, "create", Change(None, created), at=now)
+    if key is None:
+        raise errors.IdempotencyKeyUsed(_KEY_USED, made_id=key_id)
     return IssuedKey(key, text)
 
 

@@ -250,20 +250,25 @@ class Bookings:
         secret = requester.secret or ""
         own = await self.own_claim(slug, code, secret)
         if own is not None:
+            own = await self.own_claim(slug, code, secret, acknowledges=True)
+        if own is not None:
             return own
         try:
             held = await self.hold(slug, code, requester, None, request_id)
         except NotAvailable:
-            own = await self.own_claim(slug, code, secret)
+            own = await self.own_claim(slug, code, secret, acknowledges=True)
             if own is None:
                 raise
             return own
         return OpenedBooking(held.booking.reference, held.token)
 
-    async def own_claim(self, slug: str, code: str, secret: str) -> OpenedBooking | None:
+    async def own_claim(
+        self, slug: str, code: str, secret: str, *, acknowledges: bool = False
+    ) -> OpenedBooking | None:
         """Return the buyer's booking by which the unit is held, reserved or sold."""
         claimed_id = unit_id(await self._units.project_id(slug), code)
-        claim = (await self._database.read(bookings.claims_on, [claimed_id])).get(claimed_id)
+        read = self._database.read_to_acknowledge if acknowledges else self._database.read
+        claim = (await read(bookings.claims_on, [claimed_id])).get(claimed_id)
         return None if claim is None else await self._open_own(claim, secret)
 
     async def live_holds(self, visitor: str, secret: str, slug: str | None = None) -> list[FoundBooking]:

@@ -51,10 +51,14 @@ class Endpoints:
             sealed = self._box.seal(text)
             endpoint = await endpoints.insert(connection, endpoint_id, config, project_ids, sealed)
             if endpoint is None:
-                return await self._repeat(connection, endpoint_id, config)
-            change = Change(None, endpoint.config._asdict())
-            await audit.record(connection, endpoint.id, author, "create", change)
-        return IssuedSecret(endpoint, text)
+                issued = await self._repeat(connection, endpoint_id, config)
+            else:
+                issued = IssuedSecret(endpoint, text)
+                change = Change(None, endpoint.config._asdict())
+                await audit.record(connection, endpoint.id, author, "create", change)
+        if issued is None:
+            raise errors.IdempotencyKeyUsed(_KEY_USED, made_id=endpoint_id)
+        return issued
 
     async def find(self, endpoint_id: UUID, slugs: tuple[str, ...] | None = None) -> Endpoint:
         return _check_visible(await self._database.read(endpoints.find, endpoint_id), endpoint_id, slugs)
@@ -145,7 +149,7 @@ class Endpoints:
 
     async def _repeat(
         self, connection: Connection, endpoint_id: UUID, config: EndpointConfig
-    ) -> IssuedSecret:
+    ) -> IssuedSecret | None:
         await wait_for_standby(connection)
         # The secret first: if it is replaced before the endpoint is read, the endpoint names the new one.
         secret = await delivery_queue.load_secret(connection, endpoint_id)
@@ -156,7 +160,7 @@ class Endpoints:
             or (made.config, made.secret_id) != (config, endpoint_id)
             or made.read_at - made.created_at > REPEATED_WITHIN
         ):
-            raise errors.IdempotencyKeyUsed(_KEY_USED, made_id=endpoint_id)
+            return None
         return IssuedSecret(made, self._box.open(secret.sealed))
 
     async def _check_url(self, url: str) -> None:

@@ -124,8 +124,10 @@ class EventFeed:
         return FeedPage(items, items[-1].position if len(items) == limit else last)
 
     async def span(self, after: int | None) -> tuple[int, int]:
-        """From where to where it is read. Numbers first: an acknowledged event is always there."""
-        await self.number()
+        """From where to where it is read. Numbers first: an acknowledged event is always there, unless the
+        database commits nothing for want of its standby."""
+        if await self._database.read(events.any_unnumbered):
+            await self._database.write_for_reader(self.number)
         ends = await self._database.read(events.ends)
         if after is not None and after < ends.trimmed:
             raise CursorExpired

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
@@ -25,7 +25,13 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from holdfast.domain import login as domain
 from holdfast.domain.api_key import token_hash
-from holdfast.domain.errors import LoginFailed, SecondFactorNeeded, SecretsUnreadable, TooManyAttempts
+from holdfast.domain.errors import (
+    DatabaseUnavailable,
+    LoginFailed,
+    SecondFactorNeeded,
+    SecretsUnreadable,
+    TooManyAttempts,
+)
 from holdfast.domain.staff import OpenSession, SessionTimes, Staff, email_fault, email_key
 from holdfast.storage import login, staff
 from holdfast.storage.database import Connection, Database
@@ -81,9 +87,16 @@ class Login:
         does not prolong the session."""
         if len(token) != _TOKEN_LENGTH or not token.isascii():
             return None
-        return await self._database.write(
-            login.find_session, token_hash(token), self._times, takes_notice, is_click
-        )
+        found = await self._database.read(login.find_session, token_hash(token), self._times)
+        if found is None:
+            return None
+        takes_notice = takes_notice and found.notice is not None
+        is_click = is_click and found.was_seen_earlier
+        if takes_notice or is_click:
+            update = partial(login.update_session, takes_notice=takes_notice, is_click=is_click)
+            with suppress(DatabaseUnavailable):
+                await self._database.write_for_reader(lambda: self._database.write(update, found.session_id))
+        return found
 
     async def sign_in(self, email: str, password: str, client: LoginClient) -> NewSession:
         subjects = await self._count_attempt(email, client)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import NamedTuple
@@ -61,14 +61,19 @@ class Reports:
         project_id = await self._units.project_id(slug)
         # The loop leaves few events; without a loop, or before its first round, there are more.
         if await self._database.read(reports.unsummed) > MAX_UNSUMMED:
-            async with self._database.writing() as connection:
-                await reports.sum_events(connection, SUMMED_AT_ONCE)
+            await self._write_first(reports.sum_events, SUMMED_AT_ONCE)
         figures, is_miscounted = await self._load(project_id, number_of_days, zone)
         if is_miscounted:
-            async with self._database.writing() as connection:
-                await reports.recount(connection, project_id)
+            await self._write_first(reports.recount, project_id)
             figures, _ = await self._load(project_id, number_of_days, zone)
         return figures
+
+    async def _write_first(self, statement: Callable[..., Awaitable[object]], argument: object) -> None:
+        async def write() -> None:
+            async with self._database.writing() as connection:
+                await statement(connection, argument)
+
+        await self._database.write_for_reader(write)
 
     async def _load(self, project_id: UUID, number_of_days: int, zone: str) -> tuple[ProjectFigures, bool]:
         """Return also whether units were created that have to be counted first."""

@@ -128,7 +128,7 @@ class Units:
         project_id = await self.project_id(slug)
         try:
             async with self._database.reading() as connection:
-                now, (snapshot,) = await load_for_update(
+                now, (snapshot,), _ = await load_for_update(
                     connection, self._database.project_cache, [(project_id, code)], locked=False
                 )
         except ProjectGone:

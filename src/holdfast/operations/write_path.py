@@ -16,7 +16,15 @@ from holdfast.domain import errors
 from holdfast.domain.audit import CLOCK, AuditEntry, Author
 from holdfast.domain.booking import CLAIMING, HOLDING, Booking, LiveHold, NetworkHolds
 from holdfast.domain.decision import Decision, Needs, UnitSnapshot, apply, describe_change, expire
-from holdfast.domain.errors import DatabaseUnavailable, DomainError, InvalidInput, PaymentUsed, TooManyHolds
+from holdfast.domain.errors import (
+    DatabaseUnavailable,
+    DomainError,
+    IdempotencyKeyUsed,
+    InvalidInput,
+    PaymentUsed,
+    TooManyHolds,
+    TransitionNotAllowed,
+)
 from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, MID_BOOKING
 from holdfast.domain.unit import Unit, is_expired
@@ -30,6 +38,7 @@ from holdfast.storage.database import (
     Database,
     ProjectCache,
     TransactionConflict,
+    wait_for_standby,
 )
 from holdfast.storage.units import Refs, SideEffects, UnitKey, UnitWrite, load_for_update
 
@@ -178,6 +187,9 @@ class WriteResult(NamedTuple):
 
 Outcome = WriteResult | DomainError
 
+_ACKNOWLEDGING = (WriteResult, IdempotencyKeyUsed, PaymentUsed, TransitionNotAllowed)
+"""Outcomes that tell whoever repeats a request that it was done the first time."""
+
 
 class Batch:
     """Decides the commands one after the other, each on what the ones before it left."""
@@ -195,6 +207,9 @@ class Batch:
         self._effects = SideEffects([], [])
         self._now: datetime
         self._refs: Refs = {}
+        self._has_standby = False
+        self._is_confirmed = False
+        """Whether the standby has what was read: something was committed after it."""
         self.deliveries = 0
         """How many were inserted."""
         self.outcomes: list[Outcome | None] = []
@@ -206,8 +221,9 @@ class Batch:
         ]
         if locked:
             await bookings.lock_networks(connection, _networks(self._needs))
-        now, snapshots = await load_for_update(connection, project_cache, keys, locked=locked)
-        self._now, self._snapshots = now, dict(zip(keys, snapshots, strict=True))
+        loaded = await load_for_update(connection, project_cache, keys, locked=locked)
+        now, self._has_standby = loaded.at, loaded.has_standby
+        self._now, self._snapshots = now, dict(zip(keys, loaded.snapshots, strict=True))
         self._found = {key: snapshot.unit for key, snapshot in self._snapshots.items()}
         self._expired = [
             key
@@ -272,6 +288,12 @@ class Batch:
                 self._refs.update(stored.refs)
                 self.deliveries += stored.deliveries
 
+    async def confirm(self, connection: Connection) -> None:
+        """Make durable what the outcomes acknowledge and this batch did not write itself."""
+        if not self._refs and any(map(self._is_unconfirmed, self._commands, self.outcomes)):
+            await wait_for_standby(connection)
+        self._is_confirmed = True
+
     async def find_stored(self, database: Database) -> None:
         """After a lost connection, find out which changes were stored."""
         changes = [change for change in self._changes() if change.unit.id not in self._refs]
@@ -283,6 +305,7 @@ class Batch:
     def forget_stored(self) -> None:
         """Discard the results of a transaction whose commit is not known."""
         self._refs.clear()
+        self._is_confirmed = False
 
     def outcomes_or(self, otherwise: Outcome | None) -> list[Outcome | None]:
         """Return the outcomes, with ``otherwise`` for those that rest on a change that was not stored."""
@@ -291,10 +314,21 @@ class Batch:
         void = self._overtaken | self.not_stored()
         return [
             otherwise
-            if command.key in void or (void and isinstance(outcome, PaymentUsed | TooManyHolds))
+            if command.key in void
+            or (void and isinstance(outcome, PaymentUsed | TooManyHolds))
+            or self._is_unconfirmed(command, outcome)
             else self._with_ref(outcome)
             for command, outcome in zip(self._commands, self.outcomes, strict=True)
         ]
+
+    def _is_unconfirmed(self, command: Command, outcome: Outcome | None) -> bool:
+        """Return whether the outcome acknowledges what was only read, and may be lost with the primary."""
+        return (
+            self._has_standby
+            and not self._is_confirmed
+            and command.key not in self._changed
+            and isinstance(outcome, _ACKNOWLEDGING)
+        )
 
     def _with_ref(self, outcome: Outcome | None) -> Outcome | None:
         """Return the outcome with the ``ref`` of a unit that this batch has created."""
@@ -518,6 +552,8 @@ async def _write_as_found(
                 await batch.decide(connection)
                 if store:
                     await batch.store(connection)
+            if store:
+                await batch.confirm(connection)
         if batch.deliveries:
             database.notify_workers()
     except (TransactionConflict, ConstraintViolated) as error:
@@ -561,6 +597,7 @@ async def _write_in_transaction(database: Database, commands: Sequence[Command])
                 await batch.store(connection)
                 if batch.not_stored():
                     raise TransactionConflict("another transaction created a unit first")
+                await batch.confirm(connection)
             if batch.deliveries:
                 database.notify_workers()
             return [outcome for outcome in batch.outcomes_or(None) if outcome is not None]

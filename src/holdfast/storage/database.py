@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from datetime import datetime
 from types import MappingProxyType
@@ -35,6 +35,7 @@ FOREGROUND, BACKGROUND = "holdfast", "holdfast background"
 CONNECT_TIMEOUT_SECONDS = 3.0
 COMMAND_TIMEOUT_SECONDS = 20.0
 WAIT_SECONDS = 5.0
+WRITE_FOR_READER_SECONDS = 2.0
 
 # Classes of SQLSTATE, and single ones, in which the database is at fault and not the statement: connection,
 # a server that has become a standby, a transaction that was idle, authorisation, catalogue, resources, state,
@@ -75,6 +76,13 @@ PEER_SETTINGS = {name: str(value) for name, (_, value) in TCP_OPTIONS.items()}
 # A server that runs a statement, or waits for a lock, looks for its client only if it is told to.
 PEER_SETTINGS["client_connection_check_interval"] = "10s"
 
+# Whatever the operator has set for the database or the role: what is acknowledged is on disk, here and on the
+# synchronous standby, if there is one. More than that would do nothing for us, since we never read a standby.
+DURABLE_COMMITS = {"synchronous_commit": "on"}
+# The function of the server that warns of a commit that does not wait for the standby any more. Its message
+# may be in any language.
+_STANDBY_WAIT = "SyncRepWaitForLSN"
+
 # For one that waits, or works, for as long as it takes.
 NO_TIMEOUTS = {
     "statement_timeout": "0",
@@ -94,7 +102,10 @@ DISPATCHER_SETTINGS = {"enable_hashjoin": "off", "enable_bitmapscan": "off", "lo
 
 
 class CommitUnknown(DatabaseUnavailable):
-    """The connection was lost during COMMIT: the change is stored, or it is not."""
+    """The connection was lost during COMMIT: the change is stored, or it is not.
+
+    Or somebody has ended the wait for the synchronous standby: it is stored here, and perhaps not there.
+    """
 
 
 class TransactionConflict(DatabaseUnavailable):
@@ -139,6 +150,7 @@ class Database:
         self._writers = pool(writers, _PLAN_ONCE, connection_class=_WritingConnection)
         self._readers = pool(readers, {}, command_timeout=COMMAND_TIMEOUT_SECONDS)
         self._notifier = Notifier(self._notify)
+        self._slow_write: asyncio.Future[object] | None = None
         self.project_cache: ProjectCache = {}
 
     async def __aenter__(self) -> Self:
@@ -222,6 +234,27 @@ class Database:
         async with self.writing_autocommit() as connection:
             return await query(connection, *args, **kwargs)
 
+    async def read_to_acknowledge(
+        self, query: Query[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Result:
+        """Read what is to be answered like a write: what is found is on the synchronous standby too."""
+        async with self.writing_autocommit() as connection:
+            found = await query(connection, *args, **kwargs)
+            await wait_for_standby(connection)
+            return found
+
+    async def write_for_reader(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Do what a read would have written first, but let the read go on after a moment: without its
+        synchronous standby a server commits nothing. While one write is so slow, the next are left out."""
+        if self._slow_write is not None and not self._slow_write.done():
+            return
+        task = asyncio.ensure_future(work())
+        task.add_done_callback(lambda one: one.cancelled() or one.exception())  # or it is logged
+        if (await asyncio.wait((task,), timeout=WRITE_FOR_READER_SECONDS))[0]:
+            task.result()
+        else:
+            self._slow_write = task
+
     async def replace_connections(self) -> None:
         """Replace the connections when the tables are no longer what they were when the plans were made."""
         await self._writers.expire()
@@ -244,20 +277,30 @@ async def connect_to_listen(database_url: str) -> asyncpg.Connection:
 async def connect(
     database_url: str, *, timeout: float = CONNECT_TIMEOUT_SECONDS, **options: Any
 ) -> asyncpg.Connection:
-    """Connect to the first host that takes writes, with ``timeout`` for each of them.
+    """Connect to the first host that takes writes, with ``timeout`` for each of them. The host that was
+    connected last comes first: one that does not answer would cost each connection its timeout.
 
     asyncpg's own list of hosts shares one timeout and ends at a host that rejects the login.
     """
     options = {"target_session_attrs": "read-write", "connection_class": WatchedConnection, **options}
-    options["server_settings"] = PEER_SETTINGS | options.get("server_settings", {})
+    options["server_settings"] = PEER_SETTINGS | DURABLE_COMMITS | options.get("server_settings", {})
     last_failure: Exception | None = None
-    for host, port in parse_hosts(database_url):
+    last_host = _last_hosts.get(database_url)
+    for host, port in sorted(parse_hosts(database_url), key=lambda one: one != last_host):
+        options |= {"host": host, "port": port}
         try:
-            return await asyncpg.connect(database_url, host=host, port=port, timeout=timeout, **options)
+            connection: asyncpg.Connection = await asyncpg.connect(database_url, timeout=timeout, **options)
         except (asyncpg.PostgresError, *LOST_CONNECTION) as failure:
             last_failure = failure
+        else:
+            _last_hosts[database_url] = host, port
+            return connection
     assert last_failure is not None
     raise last_failure
+
+
+_last_hosts: dict[str, tuple[str | None, int | None]] = {}
+"""The host that was connected last, by URL."""
 
 
 def parse_hosts(database_url: str) -> Sequence[tuple[str, int] | tuple[None, None]]:
@@ -434,10 +477,23 @@ def _left_to_server(method: Any) -> Any:
     """
 
     async def call(self: _WritingConnection, *arguments: Any, **options: Any) -> Any:
+        messages: list[Any] = []
+
+        def collect(_: object, message: Any) -> None:
+            messages.append(message)
+
+        self.add_log_listener(collect)
         self.unanswered = asyncio.ensure_future(method(self, *arguments, **options))
         self.unanswered.add_done_callback(lambda one: one.cancelled() or one.exception())  # or it is logged
-        async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
-            return await asyncio.shield(self.unanswered)
+        try:
+            async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
+                answer = await asyncio.shield(self.unanswered)
+        finally:
+            self.remove_log_listener(collect)
+        # The driver calls listeners before whoever waits for the answer.
+        if any(getattr(message, "server_source_function", "") == _STANDBY_WAIT for message in messages):
+            raise CommitUnknown
+        return answer
 
     return call
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from holdfast.domain.login import Attempts
 from holdfast.domain.staff import OpenSession, SessionTimes, Staff
-from holdfast.storage.database import Connection
+from holdfast.storage.database import Connection, execute_and_count, wait_for_standby
 from holdfast.storage.staff import STAFF_COLUMNS, read_staff
 
 _INSERT_SESSION = """
@@ -17,24 +17,20 @@ _INSERT_SESSION = """
 """
 # Find a live session. Its last use is written at most once a minute, or eight times within a short idle time.
 _FIND_SESSION = f"""
-    with found as (
-        select {STAFF_COLUMNS},
-            staff_session.id as session_id, staff_session.notice, staff_session.last_seen_at
-        from staff_session join staff on staff.id = staff_session.staff_id
-        where staff_session.token_hash = $1 and staff.disabled_at is null
-            and staff_session.last_seen_at > clock_timestamp() - $2::interval
-            and staff_session.created_at > clock_timestamp() - $3::interval
-    ), updated as (
-        update staff_session
-        set last_seen_at = case when $5 then clock_timestamp() else staff_session.last_seen_at end,
-            notice = case when $4 then null else staff_session.notice end
-        from found
-        where staff_session.id = found.session_id and (
-            ($4 and found.notice is not null)
-            or $5 and found.last_seen_at < clock_timestamp() - least(interval '1 minute', $2::interval / 8)
-        )
-    )
-    select *, clock_timestamp()::timestamptz(3) as at from found
+    select {STAFF_COLUMNS}, staff_session.id as session_id, staff_session.notice,
+        clock_timestamp()::timestamptz(3) as at,
+        staff_session.last_seen_at < clock_timestamp() - least(interval '1 minute', $2::interval / 8)
+            as was_seen_earlier
+    from staff_session join staff on staff.id = staff_session.staff_id
+    where staff_session.token_hash = $1 and staff.disabled_at is null
+        and staff_session.last_seen_at > clock_timestamp() - $2::interval
+        and staff_session.created_at > clock_timestamp() - $3::interval
+"""
+_UPDATE_SESSION = """
+    update staff_session
+    set last_seen_at = case when $3 then clock_timestamp() else last_seen_at end,
+        notice = case when $2 then null else notice end
+    where id = $1
 """
 _LIST_SESSIONS = """
     select id, address, agent, created_at, last_seen_at from staff_session
@@ -88,6 +84,8 @@ class StaffSession(NamedTuple):
     """Left for the next page."""
     at: datetime
     """The database's time at which the session was found."""
+    was_seen_earlier: bool
+    """Whether its last use is to be written again."""
 
 
 async def insert_session(
@@ -96,13 +94,17 @@ async def insert_session(
     await connection.execute(_INSERT_SESSION, session_id, token_hash, staff_id, address, agent)
 
 
-async def find_session(
-    connection: Connection, token_hash: bytes, times: SessionTimes, takes_notice: bool, is_click: bool
-) -> StaffSession | None:
-    row = await connection.fetchrow(
-        _FIND_SESSION, token_hash, times.idle, times.absolute, takes_notice, is_click
-    )
-    return StaffSession(read_staff(row), row["session_id"], row["notice"], row["at"]) if row else None
+async def find_session(connection: Connection, token_hash: bytes, times: SessionTimes) -> StaffSession | None:
+    row = await connection.fetchrow(_FIND_SESSION, token_hash, times.idle, times.absolute)
+    if row is None:
+        return None
+    return StaffSession(read_staff(row), row["session_id"], row["notice"], row["at"], row["was_seen_earlier"])
+
+
+async def update_session(
+    connection: Connection, session_id: UUID, *, takes_notice: bool, is_click: bool
+) -> None:
+    await connection.execute(_UPDATE_SESSION, session_id, takes_notice, is_click)
 
 
 async def list_sessions(connection: Connection, staff_id: UUID, times: SessionTimes) -> list[OpenSession]:
@@ -112,11 +114,16 @@ async def list_sessions(connection: Connection, staff_id: UUID, times: SessionTi
 
 
 async def delete_session(connection: Connection, token_hash: bytes) -> None:
-    await connection.execute("delete from staff_session where token_hash = $1", token_hash)
+    statement = "delete from staff_session where token_hash = $1"
+    if not await execute_and_count(connection, statement, token_hash):
+        await wait_for_standby(connection)
 
 
 async def delete_sessions(connection: Connection, staff_id: UUID, but: UUID | None = None) -> int:
-    return len(await connection.fetch(_DELETE_SESSIONS_OF_STAFF, staff_id, but))
+    ended = len(await connection.fetch(_DELETE_SESSIONS_OF_STAFF, staff_id, but))
+    if not ended:
+        await wait_for_standby(connection)
+    return ended
 
 
 async def delete_old_sessions(connection: Connection, times: SessionTimes) -> None:

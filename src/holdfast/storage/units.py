@@ -281,7 +281,9 @@ UnitKey = tuple[UUID, str]
 # plain join became a hash join at a thousand keys and few units, which reversed that order. The clock is read
 # for each row after its lock, so the last row's time is later than every wait for a lock.
 _LOAD = f"""
-    select clock_timestamp(), wanted.place, project.turn, unit.*
+    select
+        clock_timestamp(), wanted.place, project.turn,
+        (select current_setting('synchronous_standby_names') <> ''), unit.*
     from unnest($1::uuid[], $2::text[]) with ordinality as wanted (project_id, code, place)
     cross join lateral (
         select turn from project where project.id = wanted.project_id offset 0
@@ -293,7 +295,7 @@ _LOAD = f"""
     ) as unit on true
 """
 _LOAD_LOCKED = _LOAD.replace("offset 0\n    ) as unit", "offset 0 for no key update\n    ) as unit")
-_TURN_AT, _UNIT_AT = 3, 4
+_TURN_AT, _UNIT_AT = 4, 5
 
 _HAS_SLOT = {
     kind: f"{kind}_id = any(${parameter}::uuid[]) and {kind}_slot is not null"
@@ -321,17 +323,22 @@ class ProjectGone(DatabaseUnavailable):
     """A project that was there is not: the database under this process was replaced by another."""
 
 
+class Loaded(NamedTuple):
+    at: datetime
+    snapshots: list[UnitSnapshot]
+    """One for each key, in the same order."""
+    has_standby: bool
+    """Whether commits wait for a synchronous standby. It may not have yet what was loaded."""
+
+
 async def load_for_update(
     connection: Connection,
     project_cache: ProjectCache,
     keys: Sequence[UnitKey],
     *,
     locked: bool,
-) -> tuple[datetime, list[UnitSnapshot]]:
-    """Load the units as they are now; ``locked`` locks them for the transaction. ``keys`` are sorted.
-
-    Return the time, and a snapshot for each key, in the same order.
-    """
+) -> Loaded:
+    """Load the units as they are now; ``locked`` locks them for the transaction. ``keys`` are sorted."""
     project_ids, codes = [key[0] for key in keys], [key[1] for key in keys]
     rows = await connection.fetch(_LOAD_LOCKED if locked else _LOAD, project_ids, codes)
     if len(rows) < len(keys):
@@ -342,7 +349,8 @@ async def load_for_update(
         raise AssertionError("PostgreSQL gave the rows in another order than that of the keys.")
     last_read_at = rows[-1][0]
     now = last_read_at.replace(microsecond=last_read_at.microsecond // 1000 * 1000)
-    return now, [_snapshot(project_cache[key[0]], row) for key, row in zip(keys, rows, strict=True)]
+    snapshots = [_snapshot(project_cache[key[0]], row) for key, row in zip(keys, rows, strict=True)]
+    return Loaded(now, snapshots, rows[-1][3])
 
 
 async def load_live_holds(

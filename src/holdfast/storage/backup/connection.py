@@ -15,7 +15,14 @@ from typing import Any, NamedTuple
 
 from asyncpg import connect_utils as driver
 
-from holdfast.storage.database import NO_TIMEOUTS, PEER_SETTINGS, WatchedConnection, connect, translate_errors
+from holdfast.storage.database import (
+    DURABLE_COMMITS,
+    NO_TIMEOUTS,
+    PEER_SETTINGS,
+    WatchedConnection,
+    connect,
+    translate_errors,
+)
 from holdfast.storage.embedded.cluster import program_environment, program_folder
 from holdfast.storage.errors import BackupError
 
@@ -74,6 +81,7 @@ async def _environment(connection: _AddressedConnection, stack: AsyncExitStack) 
         host, port = await stack.enter_async_context(_open_relay(service)), str(_PORT)
     else:
         host, port = address[0], str(address[1])
+    settings = PEER_SETTINGS | DURABLE_COMMITS
     variables = {
         "PGHOST": host,
         "PGPORT": port,
@@ -82,7 +90,7 @@ async def _environment(connection: _AddressedConnection, stack: AsyncExitStack) 
         "PGAPPNAME": _NAME,
         "PGSSLMODE": "disable",
         "PGGSSENCMODE": "disable",
-        "PGOPTIONS": " ".join(f"-c{name}={value}" for name, value in PEER_SETTINGS.items()),
+        "PGOPTIONS": " ".join(f"-c{name}={value}" for name, value in settings.items()),
     }
     if isinstance(parameters.password, str):
         variables["PGPASSWORD"] = parameters.password
