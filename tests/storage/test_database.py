@@ -11,10 +11,18 @@ import psutil
 import pytest
 
 from holdfast.domain.delivery import DeliveryStatus
-from holdfast.domain.errors import DatabaseUnavailable, SchemaNotCurrent
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage import database as module
 from holdfast.storage import delivery_log, units
-from holdfast.storage.database import CommitUnknown, Connection, Connections, Database, connect, parse_hosts
+from holdfast.storage.database import (
+    CommitUnknown,
+    Connection,
+    Connections,
+    Database,
+    TransactionConflict,
+    connect,
+    parse_hosts,
+)
 from holdfast.storage.units import UnitWrite
 from tests.support.delivery_engine import ALWAYS, LATEST, eventually
 from tests.support.inventory import replacement, store
@@ -311,16 +319,27 @@ async def test_a_refused_commit_is_known_not_to_be_stored(database: Database) ->
         assert isinstance(refused.value, CommitUnknown) is (meaning is CommitUnknown)
 
 
-async def test_a_composite_type_that_was_widened_is_a_schema_for_another_release(database: Database) -> None:
-    await execute(database, "create type written as (number integer)")
-    query = "select number from unnest($1::written[])"
-    async with database.reading() as connection:
-        assert await connection.fetchval(query, [(1,)]) == 1
-    await execute(database, "alter type written add attribute name text")
-    for _ in range(2):
-        with pytest.raises(SchemaNotCurrent):
-            async with database.reading() as connection:
-                await connection.fetchval(query, [(1,)])
+async def test_a_row_of_a_type_that_was_widened_is_sent_with_nulls_by_the_next_connection(
+    database: Database,
+) -> None:
+    """The attributes that are known come first. A connection that was open before is replaced."""
+    await execute(database, "create type some_write as (number integer)")
+    query = "select number from unnest($1::some_write[])"
+
+    async def send() -> Any:
+        async with database.writing() as connection:
+            return await connection.fetchval(query, [(1,)])
+
+    assert await send() == 1
+    await execute(database, "alter type some_write add attribute name text, add attribute age integer")
+    with pytest.raises(TransactionConflict):
+        await send()
+    assert await send() == 1
+    await execute(database, "alter type some_write drop attribute age")
+    with pytest.raises(TransactionConflict):
+        await send()
+    assert await send() == 1
+    await execute(database, "drop type some_write")
 
 
 async def changes_made(database: Database) -> list[UnitWrite]:

@@ -20,6 +20,8 @@ begin
     end if;
     -- storage.schema.ADVISORY_LOCK: two processes that change the same privileges fail.
     perform pg_advisory_xact_lock(x'686F6C64'::bigint);
+    -- Not while a table waits for its new owner: everybody else would wait behind that.
+    perform set_config('lock_timeout', '1s', true);
     execute format('revoke temporary on database %I from public', current_database());
     execute format('grant usage on schema %I to %I', current_schema(), application);
     execute format(

@@ -18,15 +18,15 @@ _COLUMNS = (
 )
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
-_INSERT = f"insert into audit_entry ({_COLUMNS}) select * from unnest($1::audit_write[])"
+_INSERT = f"insert into audit_entry ({_COLUMNS}) select {_COLUMNS} from unnest($1::audit_write[])"
 
 # Part of the statements that store units: insert the entries ($1) of the units that it stored.
 INSERT_ENTRIES = f"""
     insert into audit_entry ({_COLUMNS})
     select {_COLUMNS}
-    from unnest($1::audit_write[]) with ordinality as written ({_COLUMNS}, place)
+    from unnest($1::audit_write[]) with ordinality as written
     where written.subject_id in (select id from stored)
-    order by place
+    order by ordinality
 """
 
 _READ_COLUMNS = """

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from datetime import datetime
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -16,7 +18,7 @@ from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.errors import DatabaseUnavailable, SchemaNotCurrent
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.project import Project
 from holdfast.storage.notifications import CLOSE_SECONDS, LOST_CONNECTION, NOTIFY, Notifier
 
@@ -46,11 +48,11 @@ _COMMIT_UNKNOWN_STATES = ("08", "57P")
 # The server answers, and then closes the connection, which the driver does not know yet.
 _CONNECTION_CLOSED_STATES = ("08", "57P", "25P03")
 # A conflict, a deadlock, a lock that was not granted in the time allowed.
-_CONFLICT_STATES = ("40001", "40P01", "55P03")
+CONFLICT_STATES = ("40001", "40P01", "55P03")
+# A row of a composite type that a migration has widened since the connection was opened.
+_OUTDATED_STATE = "42804"
 # Two commands decided at the same time; the one that lost decides again on what is stored now.
 _CONFLICT_CONSTRAINTS = ("booking_pkey", "one_booking_", "one_hold_")
-# A parameter of a composite type that a migration has widened.
-_OUTDATED_STATE = "42804"
 
 # These hold whatever the operator has set for the database: our statements must see what was committed
 # before each of them.
@@ -147,7 +149,7 @@ class Database:
                 size, dsn=database_url, connect=connect, server_settings=server_settings, **options
             )
 
-        self._writers = pool(writers, _PLAN_ONCE, connection_class=_WritingConnection)
+        self._writers = pool(writers, _PLAN_ONCE, connection_class=_WritingConnection, init=_load_row_widths)
         self._readers = pool(readers, {}, command_timeout=COMMAND_TIMEOUT_SECONDS)
         self._notifier = Notifier(self._notify)
         self._slow_write: asyncio.Future[object] | None = None
@@ -188,8 +190,9 @@ class Database:
             try:
                 async with pool.one() as connection:
                     yield connection
-            except asyncpg.ReadOnlySQLTransactionError:
-                # Another server takes writes now. Readers would go on to read what is no longer true.
+            except (asyncpg.ReadOnlySQLTransactionError, asyncpg.DatatypeMismatchError):
+                # Another server takes writes now, and readers would go on to read what is no longer true. Or
+                # a migration has widened a type.
                 await self.replace_connections()
                 raise
 
@@ -369,14 +372,17 @@ def translate_errors() -> Iterator[None]:
 def _translate(failure: asyncpg.PostgresError) -> Exception:
     state = failure.sqlstate or "08000"
     constraint = getattr(failure, "constraint_name", None) or ""
-    # A statement that was prepared before a migration is prepared again the next time.
+    # A statement that was prepared before a migration is prepared again the next time, by a new connection if
+    # a type is another.
     is_outdated = isinstance(failure, asyncpg.InvalidCachedStatementError)
-    if is_outdated or state in _CONFLICT_STATES or constraint.startswith(_CONFLICT_CONSTRAINTS):
+    if (
+        is_outdated
+        or state in (*CONFLICT_STATES, _OUTDATED_STATE)
+        or constraint.startswith(_CONFLICT_CONSTRAINTS)
+    ):
         return TransactionConflict(str(failure))
     if state.startswith(_UNAVAILABLE_STATES):
         return DatabaseUnavailable()
-    if state == _OUTDATED_STATE:
-        return SchemaNotCurrent()
     if state.startswith(("22", "23")):
         return ConstraintViolated(constraint or state)
     return failure
@@ -476,14 +482,15 @@ def _left_to_server(method: Any) -> Any:
     although the standby does not have it.
     """
 
-    async def call(self: _WritingConnection, *arguments: Any, **options: Any) -> Any:
+    async def call(self: _WritingConnection, statement: str, *arguments: Any, **options: Any) -> Any:
+        arguments = self.widen_rows(statement, arguments)
         messages: list[Any] = []
 
         def collect(_: object, message: Any) -> None:
             messages.append(message)
 
         self.add_log_listener(collect)
-        self.unanswered = asyncio.ensure_future(method(self, *arguments, **options))
+        self.unanswered = asyncio.ensure_future(method(self, statement, *arguments, **options))
         self.unanswered.add_done_callback(lambda one: one.cancelled() or one.exception())  # or it is logged
         try:
             async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
@@ -501,11 +508,47 @@ def _left_to_server(method: Any) -> Any:
 class _WritingConnection(WatchedConnection):
     unanswered: asyncio.Future[Any]
     """The last statement: if it is not done, nobody waits for it any more."""
+    _row_widths: Mapping[str, int] = MappingProxyType({})
+    """How many attributes the composite types had when the connection was opened."""
+
+    async def load_row_widths(self) -> None:
+        self._row_widths = dict(await self.fetch(_ROW_WIDTHS))
+
+    def widen_rows(self, statement: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Send null for the attributes that a later release has added to a type: the server wants all."""
+        for index, name in _row_parameters(statement):
+            rows = arguments[index]
+            added = self._row_widths.get(name, 0) - len(rows[0]) if rows else 0
+            if added > 0:
+                widened = [(*row, *[None] * added) for row in rows]
+                arguments = (*arguments[:index], widened, *arguments[index + 1 :])
+        return arguments
+
     execute = _left_to_server(asyncpg.Connection.execute)
     executemany = _left_to_server(asyncpg.Connection.executemany)
     fetch = _left_to_server(asyncpg.Connection.fetch)
     fetchrow = _left_to_server(asyncpg.Connection.fetchrow)
     fetchval = _left_to_server(asyncpg.Connection.fetchval)
+
+
+# Of the types that end with "_write", as all do that parameters have.
+_ROW_WIDTHS = r"""
+    select relname::text, count(*)
+    from pg_class join pg_attribute on attrelid = pg_class.oid and attnum > 0 and not attisdropped
+    where relkind = 'c' and relname like '%\_write' and pg_table_is_visible(pg_class.oid)
+    group by relname
+"""
+_ROW_PARAMETER = re.compile(r"\$(\d+)::(\w+_write)\[\]")
+
+
+@lru_cache(1000)
+def _row_parameters(statement: str) -> list[tuple[int, str]]:
+    """Return the index and the type of each parameter that is an array of rows."""
+    return [(int(number) - 1, name) for number, name in _ROW_PARAMETER.findall(statement)]
+
+
+async def _load_row_widths(connection: _WritingConnection) -> None:
+    await connection.load_row_widths()
 
 
 async def _keep_session(connection: asyncpg.Connection) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator
@@ -12,7 +13,14 @@ from typing import TYPE_CHECKING
 
 import asyncpg
 
-from holdfast.storage.database import NO_TIMEOUTS, Connection, connect, translate_errors
+from holdfast.storage.database import (
+    CONFLICT_STATES,
+    NO_TIMEOUTS,
+    Connection,
+    TransactionConflict,
+    connect,
+    translate_errors,
+)
 from holdfast.storage.errors import SchemaError, WrongDatabase
 
 if TYPE_CHECKING:
@@ -124,6 +132,17 @@ _FILLING = 0x686F6C67
 _CONNECT_TIMEOUT_SECONDS = 5.0
 _LOGIN_REJECTED_STATES = ("28", "3D")
 
+# Whoever reads or writes a table waits behind a migration that waits for its lock. So a migration gives up
+# soon, lets them pass, and tries again.
+_LOCK_TIMEOUT = "set local lock_timeout = '1s'"
+LOCK_PAUSE_SECONDS = 3.0
+_OLDEST_TRANSACTION = """
+    select format('%s, process %s, since %s', application_name, pid, xact_start::timestamptz(0))
+    from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null
+    order by xact_start limit 1
+"""
+
 _log = logging.getLogger(__name__)
 
 
@@ -132,9 +151,29 @@ async def migrate(database_url: str, demo_slug: str | None = None) -> list[str]:
 
     The application's role, if there is one, gets its privileges. ``demo_slug``: the demo is to fill the
     database. Nothing is changed if it must not.
+
+    If others hold locks that it needs, it is tried again for as long as they do: a start that failed instead
+    would only be repeated.
     """
-    revision = await check(database_url, demo_slug, may_migrate=True)
-    return [] if _parse(revision) >= _parse(HEAD) else await _upgrade(database_url)
+    while True:
+        try:
+            revision = await check(database_url, demo_slug, may_migrate=True)
+            return [] if _parse(revision) >= _parse(HEAD) else await _upgrade(database_url)
+        except TransactionConflict as conflict:
+            fields = {"why": conflict.reason, "oldestTransaction": await _oldest_transaction(database_url)}
+            _log.warning("the migration waits for a lock and is tried again", extra={"fields": fields})
+        await asyncio.sleep(LOCK_PAUSE_SECONDS)
+
+
+async def _oldest_transaction(database_url: str) -> str | None:
+    """Describe what probably holds the lock."""
+    with translate_errors():
+        connection = await connect(database_url, timeout=_CONNECT_TIMEOUT_SECONDS)
+        try:
+            oldest: str | None = await connection.fetchval(_OLDEST_TRANSACTION)
+            return oldest
+        finally:
+            await connection.close()
 
 
 async def check(database_url: str, demo_slug: str | None = None, *, may_migrate: bool = False) -> str | None:
@@ -213,7 +252,9 @@ async def _upgrade(database_url: str) -> list[str]:
     engine = create_async_engine(
         "postgresql+asyncpg://",
         poolclass=NullPool,
-        async_creator=lambda: connect(database_url, timeout=_CONNECT_TIMEOUT_SECONDS),
+        async_creator=lambda: connect(
+            database_url, timeout=_CONNECT_TIMEOUT_SECONDS, server_settings=NO_TIMEOUTS
+        ),
     )
     try:
         with translate_errors():
@@ -222,10 +263,14 @@ async def _upgrade(database_url: str) -> list[str]:
     except CommandError as failure:
         # A newer release was first, between our look and our lock.
         raise SchemaError(f"The schema could not be brought up to date: {failure}.") from failure
-    except (DBAPIError, asyncpg.PostgresError) as failure:
+    except (DBAPIError, asyncpg.PostgresError, TransactionConflict) as failure:
+        cause = failure.__cause__ if isinstance(failure, TransactionConflict) else failure
+        cause = getattr(cause, "orig", cause)
         # SQLAlchemy puts the class of the driver's error before its message.
-        message = str(getattr(failure, "orig", failure)).splitlines()[0]
-        reason = re.sub(r"^<class '[\w.]+'>: ", "", message)
+        reason = re.sub(r"^<class '[\w.]+'>: ", "", str(cause).splitlines()[0])
+        if getattr(cause, "sqlstate", None) in CONFLICT_STATES:
+            statement = " ".join(str(getattr(failure, "statement", "")).split())[:200]
+            raise TransactionConflict(f"{reason}: {statement}") from cause
         raise SchemaError(f"The schema could not be brought up to date: {reason}.") from failure
     finally:
         await engine.dispose()
@@ -238,6 +283,7 @@ def _upgrade_locked(connection: MigratingConnection) -> list[str]:
     from sqlalchemy import text
 
     connection.execute(text("select pg_advisory_xact_lock(:number)"), {"number": ADVISORY_LOCK})
+    connection.execute(text(_LOCK_TIMEOUT))
     applied: list[str] = []
     config = Config(attributes={"connection": connection, "applied": applied})
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))

@@ -1,0 +1,123 @@
+"""Migrations while others read and write: nobody waits long for them, and they wait for everybody."""
+
+import asyncio
+from collections.abc import Callable
+
+import asyncpg
+import pytest
+
+from holdfast.storage import schema
+from holdfast.storage.database import Database
+from tests.support import next_revision
+from tests.support.delivery_engine import eventually
+from tests.support.inventory import replacement, store
+from tests.support.sales import new_unit
+from tests.support.sql import as_owner, connected, value
+
+WAITS_FOR_UNIT = "select exists (select from pg_locks where not granted and relation = 'unit'::regclass)"
+LOCKS_UNIT = """
+    select exists (
+        select from pg_locks
+        where granted and mode = 'AccessExclusiveLock' and relation = 'unit'::regclass
+    )
+"""
+# Hold `unit` until the other one waits for it, and then wait for the other one.
+DEADLOCKED = (
+    "alter table unit add column deadlocked text",
+    """
+    do $$ begin
+        while not exists (select from pg_locks where not granted and relation = 'unit'::regclass)
+            and exists (select from pg_locks where granted and mode = 'ExclusiveLock'
+                and relation = 'booking'::regclass)
+        loop
+            perform pg_sleep(0.01);
+        end loop;
+    end $$
+    """,
+    "lock table booking in row exclusive mode",
+)
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "LOCK_PAUSE_SECONDS", 0.1)
+
+
+@pytest.fixture
+def reasons(caplog: pytest.LogCaptureFixture) -> Callable[[], list[dict[str, str]]]:
+    """Why a migration was tried again."""
+    return lambda: [
+        vars(record)["fields"] for record in caplog.records if "waits for a lock" in record.message
+    ]
+
+
+async def test_a_migration_behind_a_long_reader_keeps_nobody_waiting_and_is_applied_after_it(
+    database: Database, postgres_url: str, reasons: Callable[[], list[dict[str, str]]]
+) -> None:
+    project_id, code = await new_unit(database)
+    async with connected(postgres_url) as reader:
+        await reader.execute("set application_name = 'a long report'")
+        transaction = reader.transaction()
+        await transaction.start()
+        await reader.execute("select from unit")
+        migrating = asyncio.create_task(next_revision.apply(as_owner(postgres_url)))
+        price = 0
+        while len(reasons()) < 2:
+            price += 1
+            await store(database, replacement(project_id, code, price))
+            assert await value(database, "select price_sar from unit") == price
+        assert not migrating.done()
+        await transaction.rollback()
+        await migrating
+        assert await schema.current_revision(reader) == next_revision.REVISION
+        await store(database, replacement(project_id, code, price + 1))
+    for reason in reasons():
+        assert "lock timeout: alter table unit add column" in reason["why"]
+        assert reason["oldestTransaction"].startswith("a long report, process ")
+
+
+async def test_a_migration_that_is_the_victim_of_a_deadlock_is_tried_again(
+    postgres_url: str, reasons: Callable[[], list[dict[str, str]]]
+) -> None:
+    async with connected(postgres_url) as look, connected(postgres_url) as other:
+        name = await look.fetchval("select current_database()")
+        await look.execute(f'alter database "{name}" set deadlock_timeout = 10')
+        await other.execute("set deadlock_timeout = '1h'")
+        async with other.transaction():
+            await other.execute("lock table booking in exclusive mode")
+            migrating = asyncio.create_task(next_revision.apply(as_owner(postgres_url), DEADLOCKED))
+            await eventually(lambda: look.fetchval(LOCKS_UNIT))
+            await other.execute("select from unit")
+        await migrating
+        assert await schema.current_revision(look) == next_revision.REVISION
+    assert "deadlock detected" in reasons()[0]["why"]
+
+
+async def test_who_migrates_second_waits_for_the_first_whatever_timeouts_the_database_has(
+    postgres_url: str, reasons: Callable[[], list[dict[str, str]]]
+) -> None:
+    async with connected(postgres_url) as first, connected(postgres_url) as look:
+        name = await look.fetchval("select current_database()")
+        for setting in ("lock_timeout", "statement_timeout"):
+            await look.execute(f'alter database "{name}" set {setting} = 50')
+        await first.execute("select pg_advisory_lock($1)", schema.ADVISORY_LOCK)
+        migrating = asyncio.create_task(next_revision.apply(as_owner(postgres_url)))
+        waited = (
+            "select from pg_stat_activity where wait_event = 'advisory' and now() - query_start > '0.1 s'"
+        )
+        await eventually(lambda: look.fetch(waited))
+        assert not migrating.done()
+        await first.execute("select pg_advisory_unlock($1)", schema.ADVISORY_LOCK)
+        await migrating
+    assert reasons() == []
+
+
+async def test_the_next_revision_is_applied_once_and_can_be_taken_back(postgres_url: str) -> None:
+    async with connected(postgres_url) as look:
+        for _ in range(2):
+            await next_revision.apply(as_owner(postgres_url))
+        assert await schema.current_revision(look) == next_revision.REVISION
+        await next_revision.revert(as_owner(postgres_url))
+        assert await schema.current_revision(look) == schema.HEAD
+        with pytest.raises(asyncpg.UndefinedColumnError):
+            await look.execute("select view from unit")
