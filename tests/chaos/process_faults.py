@@ -35,7 +35,7 @@ def _choose(scene: Scene, injection: Injection) -> Server:
 
 def _is_stopped(process: psutil.Process) -> bool:
     try:
-        return process.status() == psutil.STATUS_STOPPED
+        return bool(process.status() == psutil.STATUS_STOPPED)
     except psutil.Error:
         return False
 

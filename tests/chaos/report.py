@@ -190,8 +190,8 @@ def _end(result: Result, command: str) -> Iterator[str]:
     yield f"Run it again with: {command}"
     seen = [fault for fault in result.faults if fault.effect]
     counts = (
-        f"faults seen: {len(seen)} of {result.kinds_seen} kinds; writes acknowledged: {result.acknowledged:,};"
-        f" deliveries received: {result.arrivals:,}"
+        f"faults seen: {len(seen)} of {result.kinds_seen} kinds;"
+        f" writes acknowledged: {result.acknowledged:,}; deliveries received: {result.arrivals:,}"
     )
     if result.held:
         yield f"Everything held; {counts}."

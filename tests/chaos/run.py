@@ -215,7 +215,8 @@ async def _settle(scene: Scene) -> None:
         with suppress(OSError, asyncpg.PostgresError):
             connection = await asyncpg.connect(scene.pair.url(superuser=True), timeout=5)
             try:
-                left = dict(await connection.fetchrow(UNSETTLED, timeout=10))
+                rows = await connection.fetch(UNSETTLED, timeout=10)
+                left = dict(rows[0])
             finally:
                 await connection.close()
         await asyncio.sleep(0.3)
