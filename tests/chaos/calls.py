@@ -44,6 +44,10 @@ def document_of(answer: Answer) -> Any:
     return json.loads(answer.content) if answer.content and is_json else None
 
 
+def identified(request: Request, call: str) -> Request:
+    return request._replace(headers=(*request.headers, ("X-Request-Id", call)))
+
+
 @dataclass
 class Journal:
     """The history and the counts of all clients."""
@@ -120,7 +124,7 @@ class Caller:
         address = self.addresses[(self._at + elsewhere) % len(self.addresses)]
         try:
             line = await self._line(address)
-            line.send(request._replace(headers=(*request.headers, ("X-Request-Id", call))))
+            line.send(identified(request, call))
             answer = await line.answer(ANSWER_SECONDS)
         except LOST as failure:
             self._hang_up(address)
@@ -132,6 +136,11 @@ class Caller:
             raise
         self.journal.note_answer(call, op, request.method, answer, with_document=with_document)
         return await self._give_up(call) if answer.status >= 500 else Reply(call, answer)
+
+    @property
+    def next_call(self) -> str:
+        """The id of the next call."""
+        return f"{self.name}.{self._calls + 1}"
 
     async def insist(
         self, op: str, make: Callable[[], Request], unit: str | None = None, *, body: object = None
@@ -147,8 +156,8 @@ class Caller:
         self, op: str, request: Request, unit: str | None, *, repeats: str | None = None, body: object = None
     ) -> str:
         """Return the id of the call."""
+        call = self.next_call
         self._calls += 1
-        call = f"{self.name}.{self._calls}"
         sent = request.body if body is None else body
         repeated = {} if repeats is None else {"repeats": repeats}
         self.journal.history.note(
@@ -161,12 +170,16 @@ class Caller:
         for address in list(self._lines):
             self._hang_up(address)
 
+    async def new_line(self, address: str | None = None) -> Line:
+        """Return another connection, to the server that it uses if no other is named."""
+        async with asyncio.timeout(CONNECT_SECONDS):
+            return await open_line(address or self.addresses[self._at % len(self.addresses)])
+
     async def _line(self, address: str) -> Line:
         line = self._lines.get(address)
         if line is None or not line.is_open:
             self._hang_up(address)
-            async with asyncio.timeout(CONNECT_SECONDS):
-                line = self._lines[address] = await open_line(address)
+            line = self._lines[address] = await self.new_line(address)
         return line
 
     def _hang_up(self, address: str) -> None:

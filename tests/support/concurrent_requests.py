@@ -63,7 +63,10 @@ class Line:
 
     def send(self, request: Request) -> None:
         """On its way when this returns: the socket of a line that waits for nothing is never full."""
-        self._writer.write(request.encoded())
+        self.send_bytes(request.encoded())
+
+    def send_bytes(self, part: bytes) -> None:
+        self._writer.write(part)
 
     async def answer(self, seconds: float = PATIENCE_SECONDS) -> Answer:
         async with asyncio.timeout(seconds):
