@@ -12,7 +12,7 @@ import psutil
 
 from tests.chaos.faults import Injection, Kind, Run
 from tests.chaos.scene import Scene
-from tests.chaos.servers import READY_SECONDS, Server
+from tests.chaos.servers import Server
 from tests.support import next_revision
 
 LANE = "processes"
@@ -118,23 +118,18 @@ async def _all_killed(scene: Scene, injection: Injection) -> None:
 
 async def _rolling_restart(scene: Scene, injection: Injection) -> None:
     for server in scene.servers.all:
-        before = server.supervisor.pid
         await server.stop()
         server.start()
-        async with asyncio.timeout(READY_SECONDS):
-            await server.wait_until_ready()
-        if server.supervisor.pid != before:
-            injection.saw("both were stopped in good order and started again, one after the other")
+        await server.wait_until_ready()
+    injection.saw("both were stopped in good order and started again, one after the other")
 
 
 async def _next_revision(scene: Scene, injection: Injection) -> None:
-    """The schema of the next release comes while this one still runs, and may go again."""
+    """The schema of the next release comes, once, and this release goes on with it."""
     url = scene.pair.url(superuser=True)
     async with asyncio.timeout(RESTART_SECONDS):
-        await next_revision.apply(url)
-        injection.saw("a column, an attribute of a type and an index were added")
-        await asyncio.sleep(injection.seconds)
-        await next_revision.revert(scene.pair.url(superuser=True))
+        if await next_revision.apply(url):
+            injection.saw("a column, an attribute of each type of parameters and an index were added")
 
 
 KINDS = [
@@ -147,5 +142,5 @@ KINDS = [
     Kind("a supervisor is paused", LANE, _supervisor_paused, (1, 4), takes_seconds=0.2),
     Kind("an installation is killed", LANE, _all_killed, (0, 1), takes_seconds=4),
     Kind("rolling restart", LANE, _rolling_restart, takes_seconds=9),
-    Kind("the next schema revision is applied", LANE, _next_revision, (1, 3), takes_seconds=1.5),
+    Kind("the next schema revision is applied", LANE, _next_revision, takes_seconds=1.5),
 ]

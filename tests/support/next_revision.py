@@ -47,8 +47,11 @@ def upgrade():
 """
 
 
-async def apply(owner_url: str, statements: Sequence[str] = STATEMENTS) -> None:
-    """Migrate as a release with this revision does, once; it waits for locks as any migration."""
+async def apply(owner_url: str, statements: Sequence[str] = STATEMENTS) -> list[str]:
+    """Migrate as a release with this revision does, once; it waits for locks as any migration.
+
+    Return what was applied.
+    """
     with TemporaryDirectory() as folder:
         migrations = Path(folder, "migrations")
         shutil.copytree(schema._MIGRATIONS, migrations)
@@ -58,7 +61,7 @@ async def apply(owner_url: str, statements: Sequence[str] = STATEMENTS) -> None:
         with patch.multiple(
             schema, _MIGRATIONS=migrations, HEAD=REVISION, _REVISIONS=[*schema._REVISIONS, REVISION]
         ):
-            await schema.migrate(owner_url)
+            return await schema.migrate(owner_url)
 
 
 async def revert(owner_url: str) -> None:
