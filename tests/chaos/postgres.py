@@ -206,16 +206,18 @@ class Node:
     def url(self, role: str) -> str:
         return f"postgresql://{role}@/{DATABASE}?host={self.socket.parent}&port={SETTINGS['port']}"
 
-    async def fetch(
-        self, statement: str, *arguments: object, seconds: float = 5.0, database: str = SUPERUSER
-    ) -> list[asyncpg.Record]:
+    async def connect(self) -> asyncpg.Connection:
+        """Connect as a superuser; the caller bounds the time."""
+        return await asyncpg.connect(
+            host=str(self.socket.parent), port=SETTINGS["port"], user=SUPERUSER, database=SUPERUSER
+        )
+
+    async def fetch(self, statement: str, *arguments: object, seconds: float = 5.0) -> list[asyncpg.Record]:
         """Run a statement as a superuser, on a connection of its own."""
         connection = None
         try:
             async with asyncio.timeout(seconds):
-                connection = await asyncpg.connect(
-                    host=str(self.socket.parent), port=SETTINGS["port"], user=SUPERUSER, database=database
-                )
+                connection = await self.connect()
                 return await connection.fetch(statement, *arguments)
         finally:
             if connection is not None:
