@@ -61,7 +61,7 @@ class Matched(NamedTuple):
 
 def faults_of(history: DeliveryHistory, pace: Pace) -> list[str]:
     """Empty for what can have happened."""
-    found = [*_fan_out_faults(history), *_end_faults(history)]
+    found = [*fan_out_faults(history), *end_faults(history)]
     arrivals: dict[str, list[Arrival]] = defaultdict(list)
     for arrival in history.arrivals:
         arrivals[arrival.delivery_id].append(arrival)
@@ -72,7 +72,7 @@ def faults_of(history: DeliveryHistory, pace: Pace) -> list[str]:
         pairs, unknown = _match(attempts.get(delivery["id"], []), own, history.lag_seconds)
         matched[delivery["id"]] = pairs
         faults = [f"{arrival} is in no log" for arrival in unknown]
-        faults += [*_log_faults(delivery, pairs, pace), *_sameness_faults(delivery, own)]
+        faults += [*_log_faults(delivery, pairs, pace), *sameness_faults(delivery, own)]
         faults += [*_gap_faults(pairs, pace, history.lag_seconds)]
         faults += [*_signature_faults(history, pairs, unknown, pace)]
         if len(own) > pace.attempts:
@@ -82,7 +82,7 @@ def faults_of(history: DeliveryHistory, pace: Pace) -> list[str]:
     return [*found, *_order_faults(history, matched, pace)]
 
 
-def _fan_out_faults(history: DeliveryHistory) -> Iterator[str]:
+def fan_out_faults(history: DeliveryHistory) -> Iterator[str]:
     told = {(event["unit_id"], event["unit_version"]) for event in history.events}
     for change in history.acknowledged - told:
         yield f"{change} was acknowledged, but has no event"
@@ -99,7 +99,7 @@ def _fan_out_faults(history: DeliveryHistory) -> Iterator[str]:
             yield f"{key}: {there[key]} deliveries instead of {wanted[key]}"
 
 
-def _end_faults(history: DeliveryHistory) -> Iterator[str]:
+def end_faults(history: DeliveryHistory) -> Iterator[str]:
     for delivery in history.deliveries:
         if delivery["status"] not in ("delivered", "failed"):
             yield f"delivery {delivery['id']} is {delivery['status']}"
@@ -129,22 +129,27 @@ def _belongs(arrival: Arrival, attempt: Row, lag_seconds: float) -> bool:
 
 
 def _log_faults(delivery: Row, pairs: list[Matched], pace: Pace) -> Iterator[str]:
-    numbers = [pair.attempt["number"] for pair in pairs]
-    if numbers != list(range(1, delivery["attempts"] + 1)):
-        yield f"{delivery['attempts']} attempts, but the log has {numbers}"
     for attempt, arrival in pairs:
         if attempt["status_code"] is not None and (
             arrival is None or arrival.status != attempt["status_code"]
         ):
             yield f"attempt {attempt['number']} was answered {attempt['status_code']}, but not by {arrival}"
-    succeeded = [pair.attempt["number"] for pair in pairs if pair.attempt["cause"] is None]
+    yield from outcome_faults(delivery, [pair.attempt for pair in pairs], pace.attempts)
+
+
+def outcome_faults(delivery: Row, attempts: list[Row], most: int) -> Iterator[str]:
+    """``attempts``: of this delivery, by their numbers; it fails after ``most`` of them."""
+    numbers = [attempt["number"] for attempt in attempts]
+    if numbers != list(range(1, delivery["attempts"] + 1)):
+        yield f"{delivery['attempts']} attempts, but the log has {numbers}"
+    succeeded = [attempt["number"] for attempt in attempts if attempt["cause"] is None]
     if delivery["status"] == "delivered" and succeeded != numbers[-1:]:
         yield f"delivered, though of {numbers} {succeeded} succeeded"
-    if delivery["status"] == "failed" and (succeeded or len(numbers) != pace.attempts):
+    if delivery["status"] == "failed" and (succeeded or len(numbers) != most):
         yield f"failed, though of {numbers} {succeeded} succeeded"
 
 
-def _sameness_faults(delivery: Row, arrivals: list[Arrival]) -> Iterator[str]:
+def sameness_faults(delivery: Row, arrivals: list[Arrival]) -> Iterator[str]:
     document = json.loads(delivery["body"])
     if (document["id"], document["type"]) != (delivery["id"], delivery["event"]):
         yield f"the body is that of {document['id']}, {document['type']}"

@@ -41,12 +41,16 @@ Step = tuple[str, str, str]
 _LEGAL = {(row.action, row.source, row.target): row.event for row in TRANSITIONS}
 
 
-def faults_of(history: History) -> list[str]:
-    """Empty for a history that can have happened."""
+def replayed(history: History) -> Replay:
     replay = Replay()
     for entry in history.entries:
         replay.take(entry)
-    events = history.events
+    return replay
+
+
+def faults_of(history: History, replay: Replay | None = None) -> list[str]:
+    """Empty for a history that can have happened. ``replay``: of its trail, if that was replayed already."""
+    replay, events = replay or replayed(history), history.events
     found = [*replay.faults, *_final_state(history, replay)]
     if [_told(event) for event in events] != replay.told:
         found.append(f"events {[_told(event) for event in events]}, but the trail tells {replay.told}")
@@ -79,6 +83,10 @@ class Replay:
         """The events that there must be."""
         self.times: dict[int, str] = {}
         """Of versions; the first of two steps in one change has no time of its own in the trail."""
+        self.states: dict[int, Row] = {}
+        """The unit in each of its versions, but for the first of two steps in one change."""
+        self.versions: list[int] = []
+        """Of the unit after each entry."""
 
     def take(self, entry: Row) -> None:
         action, before, after = entry["action"], dict(entry["before"] or {}), dict(entry["after"])
@@ -92,6 +100,9 @@ class Replay:
         if booking_after is not None:
             self._change_booking(entry["booking_reference"], booking_before, booking_after)
         self._look_at_the_claim(action)
+        self.versions.append(self.version)
+        if self.unit is not None:
+            self.states.setdefault(self.version, {**self.unit, "updatedAt": self.changed_at})
 
     def _create(self, entry: Row, after: Row) -> None:
         if self.unit is not None:

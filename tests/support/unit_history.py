@@ -39,12 +39,12 @@ def read_histories(sql: Sql, slug: str) -> list[History]:
     sql.execute("set time zone 'UTC'")
     rows = sql.rows(_READ, slug)
     return [
-        History(*(_rows_from(row[name]) for name in ("unit", "events", "entries", "bookings")))
-        for row in rows
+        History(*(rows_from(row[name]) for name in ("unit", "events", "entries", "bookings"))) for row in rows
     ]
 
 
-def _rows_from(text: str) -> Any:
+def rows_from(text: str) -> Any:
+    """Numbers exact, times as on the wire."""
     return json.loads(text, parse_float=Decimal, object_hook=_with_wire_times)
 
 
