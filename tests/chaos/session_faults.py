@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import asyncpg
@@ -266,6 +266,7 @@ async def duplicate_requests(scene: Scene, injection: Injection) -> None:
             for reply in held[:1]:
                 cancel = scene.clients.markets["staff"].cancel(reply.document)
                 await crowd[0].call("cancel", cancel, code)
+            await asyncio.sleep(0.1)
 
 
 async def ask_at_once(crowd: list[Caller], op: str, request: Request, unit: str) -> list[Reply]:
@@ -285,13 +286,16 @@ async def retry_storm(scene: Scene, injection: Injection) -> None:
     ends_at = loop.time() + injection.seconds
 
     async def storm(caller: Caller) -> int:
+        """One request in ten writes, so that there is less to check after the run."""
         count = 0
         while loop.time() < ends_at:
-            request = market.put(caller.name, description=str(count))
-            reply = await caller.call("put", request, caller.name)
+            is_write, name = count % 10 == 0, caller.name
+            request = market.put(name, description=str(count)) if is_write else market.read(name)
+            ask = partial(caller.call, "put" if is_write else "read", request, name, with_document=is_write)
+            reply = await ask()
             first, count = reply.call, count + 1
             while reply.answer is None and loop.time() < ends_at:
-                reply = await caller.call("put", request, caller.name, repeats=first)
+                reply = await ask(repeats=first if is_write else None)
                 count += 1
         return count
 
