@@ -161,7 +161,7 @@ async def replication_link_is_cut(scene: Scene, injection: Injection) -> None:
         gone = await _until_async(lambda: _has_no_rows(primary, _WAL_SENDERS, standby.name))
         await _watch_commits(scene, injection, "the WAL sender ended" if gone else "")
     finally:
-        link.accept()
+        await link.accept()
 
 
 @database_fault("the WAL sender is killed")
@@ -197,7 +197,7 @@ async def standby_is_promoted(scene: Scene, injection: Injection) -> None:
         await asyncio.to_thread(pair.ensure_whole)
     finally:
         for link in links:
-            link.accept()
+            await link.accept()
 
 
 # Disks

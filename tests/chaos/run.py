@@ -111,7 +111,8 @@ async def run_plan(
             progress("The faults are over; waiting until everything has settled")
             await _settle(scene)
             await scene.clients.read_feeds_to_the_end()
-            final = await state.read_state(scene.pair.url(superuser=True))
+            secrets = {one["id"]: one["secret"] for one in scene.clients.endpoints.values()}
+            final = await state.read_state(scene.pair.url(superuser=True), secrets)
             final.save(folder / "state.json")
             restored = await _check_backup(scene)
     progress("Checking")
