@@ -28,7 +28,7 @@ def check_machine() -> None:
         raise CannotRun("A chaos run mounts file systems, so it must be started by root.")
     if not Path("/dev/loop-control").exists():
         raise CannotRun("This machine has no loop devices (/dev/loop-control) for the databases' disks.")
-    for program, package in (("mkfs.ext4", "e2fsprogs"), ("mount", "mount")):
+    for program, package in (("mkfs.ext4", "e2fsprogs"), ("mount", "mount"), ("nsenter", "util-linux")):
         if shutil.which(program) is None:
             raise CannotRun(f"{program} is missing; install the package {package}.")
 
@@ -52,15 +52,30 @@ class Disk:
         _run("mount", "-o", "loop", str(self._image), str(self.folder))
 
     def unmount(self) -> None:
-        """Unmount it, which frees the loop device too. A process that was just killed may still hold it."""
+        """Unmount it everywhere, which frees the loop device.
+
+        Processes that were started meanwhile with mounts of their own (`unshare --mount`) have a copy. As
+        long as there is one, the file system stays as it is in memory, and mounting it again finds that.
+        """
+        if not self.folder.is_mount():
+            return
+        number = self.folder.stat().st_dev
+        device = f"{os.major(number)}:{os.minor(number)}"
         give_up_at = time.monotonic() + UNMOUNT_SECONDS
-        while self.folder.is_mount():
-            try:
-                _run("umount", str(self.folder))
-            except CannotRun:
-                if time.monotonic() >= give_up_at:
-                    raise
-                time.sleep(0.05)
+        while self._is_behind(device):
+            if time.monotonic() >= give_up_at:
+                raise CannotRun(f"{self.folder} is in use and cannot be unmounted.")
+            for pid in _namespaces_with(device):
+                # A process that has just been killed may still hold it.
+                with suppress(CannotRun):
+                    _run("nsenter", f"--target={pid}", "--mount", "umount", str(self.folder))
+            time.sleep(0.01)
+
+    def _is_behind(self, device: str) -> bool:
+        with suppress(OSError):
+            backing_file = Path(f"/sys/dev/block/{device}/loop/backing_file").read_text()
+            return backing_file.strip() == str(self._image)
+        return False
 
     def remove(self) -> None:
         self.thaw()
@@ -105,3 +120,19 @@ def _run(*command: str) -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         raise CannotRun(f"`{' '.join(command)}` failed: {' '.join(result.stderr.split())}.")
+
+
+def _namespaces_with(device: str) -> list[str]:
+    """Return a process of each mount namespace in which the device is mounted."""
+    found: dict[Path, Path] = {}
+    for process in Path("/proc").iterdir():
+        with suppress(OSError):
+            if process.name.isdecimal():
+                found.setdefault((process / "ns" / "mnt").readlink(), process)
+    return [process.name for process in found.values() if _mounts(process, device)]
+
+
+def _mounts(process: Path, device: str) -> bool:
+    with suppress(OSError):
+        return f" {device} " in (process / "mountinfo").read_text()
+    return False

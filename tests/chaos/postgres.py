@@ -161,10 +161,10 @@ class Node:
         ):
             raise ServerFailed(f"PostgreSQL {self.name} did not start. {self._end_of_log()}")
 
-    def stop(self) -> None:
-        """Shut it down in good order, if it can."""
+    def stop(self, number: signal.Signals = signal.SIGINT) -> None:
+        """Shut it down: by SIGINT in good order, by SIGQUIT at once but without leaving shared memory."""
         if self.is_running() and self._process is not None:
-            self._process.send_signal(signal.SIGINT)
+            self._process.send_signal(number)
             wait_until(lambda: not self.is_running(), STOP_SECONDS)
         self.kill()
 
@@ -307,7 +307,8 @@ class Pair:
         with self._lock:
             for node in self.nodes.values():
                 node.disk.thaw()
-                node.kill()
+                node.signal_all(signal.SIGCONT)
+                node.stop(signal.SIGQUIT)
                 node.disk.remove()
             shutil.rmtree(self._sockets, ignore_errors=True)
 
