@@ -18,9 +18,10 @@ When = Literal["before", "in", "after"]
 NAMES = ("one", "two")
 FOREGROUND = "holdfast"
 
-SERVER_NOTICES_SECONDS = 30.0
-"""After this, the server's side of a lost connection ends, as by the keepalives that Holdfast sets. A server
-that is reached through a Unix socket has none."""
+SERVER_NOTICES_SECONDS = 10.0
+"""After this, the server's side of a lost connection ends. A server that is reached through a Unix socket has
+no keepalives. Those that Holdfast sets take 30 s, in which the sessions that faults leave behind would use up
+what a server allows."""
 
 _WRITES = re.compile(rb"\binsert\s+into\b|\bdelete\s+from\b|(?<!for )(?<!key )\bupdate\s+\w", re.IGNORECASE)
 _READY_FOR_QUERY = b"Z\0\0\0\x05"
