@@ -24,6 +24,8 @@ from tests.support.delivery_checker import (
 from tests.support.delivery_journal import Arrival
 from tests.support.unit_history import Row
 
+ELSEWHERE = "elsewhere"
+"""The receiver to which others redirect."""
 COMMIT_SECONDS = 1.0
 """How much later than its time an endpoint may have been committed."""
 
@@ -69,10 +71,10 @@ def deliveries_of(
 
 
 def arrival_of(record: Record) -> Arrival:
+    at: float = record["arrived_at"] if "arrived_at" in record else record["at"]
     return Arrival(
-        record["arrived_at"] if "arrived_at" in record else record["at"], record.get("receiver", ""), record["delivery"],
-        record["event"], str(record["timestamp"]), record["signature"], record["body"].encode(),
-        record["status"], record.get("answered_at"),
+        at, record.get("receiver", ""), record["delivery"], record["event"], str(record["timestamp"]),
+        record["signature"], record["body"].encode(), record["status"], record.get("answered_at"),
     )  # fmt: skip
 
 
@@ -165,6 +167,9 @@ def attempt_faults(found: Deliveries, most_extra: int) -> Iterator[str]:
         faults += [*_gap_faults(found, pairs), *_signature_faults(found, delivery, own)]
         for fault in faults:
             yield f"delivery {delivery['id']}: {fault}"
+    for arrival in found.history.arrivals:
+        if arrival.path == ELSEWHERE:
+            yield f"delivery {arrival.delivery_id} followed a redirect"
     if len(found.extra) > most_extra:
         first = found.extra[0]
         yield (
@@ -190,10 +195,10 @@ def _gap_faults(found: Deliveries, pairs: Sequence[Matched]) -> Iterator[str]:
         # After a lost attempt the next one follows its lease, which is longer than the first gap.
         is_lost = one.attempt["cause"] == OUTCOME_UNKNOWN
         gap = found.schedule.gap_after(1 if is_lost else number).total_seconds()
-        began_at, came_at = one.arrival.answered_at or one.arrival.at, other.arrival.at
-        if not found.clock_stepped_at:
-            # On a busy machine the receiver may notice only later what it did.
-            began_at = min(began_at, float(one.attempt["ended_at"]))
+        began_at, came_at = one.arrival.at, other.arrival.at
+        if not found.clock_stepped_at and one.arrival.answered_at is not None:
+            # On a busy machine the receiver may notice only later that it has answered.
+            began_at = min(one.arrival.answered_at, float(one.attempt["ended_at"]))
         if came_at - began_at < gap - found.tolerance_seconds and not _has_step(
             found, one.arrival.at, came_at
         ):
