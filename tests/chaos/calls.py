@@ -59,7 +59,7 @@ class Journal:
     """How many calls of each operation were ok."""
 
     def note_answer(self, call: str, op: str, method: str, answer: Answer, *, with_document: bool) -> None:
-        document = document_of(answer) if with_document else None
+        document = document_of(answer) if with_document or answer.status >= 400 else None
         kind = "ok" if answer.status < 300 else "fail" if answer.status < 500 else "unknown"
         self.counts[kind] += 1
         if kind == "unknown":

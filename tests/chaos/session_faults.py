@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial, wraps
+from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -32,6 +33,13 @@ WAIT_FOR_US = """
     select distinct pid from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))
 """
 OURS = "application_name in ('holdfast', 'holdfast background') and datname = current_database()"
+SESSION = {
+    "application_name": "a foreign program",
+    "idle_in_transaction_session_timeout": "10s",
+    "lock_timeout": "3s",
+    # The server ends it even while it waits for a lock.
+    "client_connection_check_interval": "200ms",
+}
 LOCK_ROWS = "select from unit where code = any($1) order by code for update"
 LOCK_LATE = "select from unit where code = any($1) order by id desc limit 1 for update"
 
@@ -49,27 +57,31 @@ def tolerant(run: Run) -> Run:
 
 
 @asynccontextmanager
-async def session(
-    scene: Scene, *, superuser: bool = True, **settings: str
-) -> AsyncIterator[asyncpg.Connection]:
-    """A session of a foreign program. What it has not committed is rolled back after the block."""
-    connection = await asyncpg.connect(
-        scene.pair.url(superuser=superuser),
-        timeout=CONNECT_SECONDS,
-        command_timeout=OVERTIME_SECONDS,
-        server_settings={
-            "application_name": "a foreign program",
-            "idle_in_transaction_session_timeout": "10s",
-            "lock_timeout": "3s",
-            # The server ends it even while it waits for a lock.
-            "client_connection_check_interval": "200ms",
-            **settings,
-        },
-    )
+async def session(scene: Scene, **settings: str) -> AsyncIterator[asyncpg.Connection]:
+    """A superuser's session of a foreign program. It is rolled back after the block."""
+    connection = await connect(scene, settings)
     try:
         yield connection
     finally:
         connection.terminate()
+
+
+async def connect(scene: Scene, settings: Mapping[str, str]) -> asyncpg.Connection:
+    """Wait a little for a primary that is away."""
+    loop = asyncio.get_running_loop()
+    give_up_at = loop.time() + OBSERVE_SECONDS
+    while True:
+        try:
+            return await asyncpg.connect(
+                scene.pair.url(superuser=True),
+                timeout=CONNECT_SECONDS,
+                command_timeout=OVERTIME_SECONDS,
+                server_settings={**SESSION, **settings},
+            )
+        except AWAY:
+            if loop.time() > give_up_at:
+                raise
+        await asyncio.sleep(0.1)
 
 
 async def observe(look: Callable[[], Awaitable[Any]], seconds: float = OBSERVE_SECONDS) -> Any:
@@ -190,6 +202,7 @@ async def deadlock(scene: Scene, injection: Injection) -> None:
 @tolerant
 async def use_up_connections(scene: Scene, injection: Injection) -> None:
     opened: list[asyncpg.Connection] = []
+    (await connect(scene, {})).terminate()
     try:
         while len(opened) < 200:
             opened.append(await asyncpg.connect(scene.pair.url(), timeout=CONNECT_SECONDS))
@@ -231,14 +244,20 @@ async def back_up(scene: Scene, injection: Injection) -> None:
     folder = scene.folder / "backups"
     folder.mkdir(exist_ok=True)
     target = folder / f"{injection.number}.backup"
+    # The first may meet a database that is just away.
+    if await backup_succeeds(scene, target) or await backup_succeeds(scene, target):
+        injection.saw(f"a backup of {target.stat().st_size // 1024} KiB")
+
+
+async def backup_succeeds(scene: Scene, target: Path) -> bool:
+    (await connect(scene, {})).terminate()
     process = await asyncio.create_subprocess_exec(
         HOLDFAST, "backup", str(target), "--force",
         env=environment({"HOLDFAST_DATABASE_URL": scene.pair.url()}),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        if await process.wait() == 0:
-            injection.saw(f"a backup of {target.stat().st_size // 1024} KiB")
+        return await process.wait() == 0
     finally:
         if process.returncode is None:
             process.kill()
@@ -256,13 +275,13 @@ async def duplicate_requests(scene: Scene, injection: Injection) -> None:
     with callers(scene, injection, 5) as crowd:
         while asyncio.get_running_loop().time() < ends_at:
             new = f"{injection.chance.getrandbits(64):016x}"
-            await ask_at_once(crowd, "put", market.put(f"twice-{new}"), f"twice-{new}")
+            put = await ask_at_once(crowd, "put", market.put(f"twice-{new}"), f"twice-{new}")
+            created = [reply.answer is not None and reply.answer.status == 201 for reply in put]
+            if sum(reply.is_ok for reply in put) > 1:
+                injection.saw(f"{len(put)} equal requests at once, by which {sum(created)} unit was made")
             code = injection.chance.choice(CODES)
             hold = scene.clients.markets["staff"].hold(code, new)
             held = [reply for reply in await ask_at_once(crowd, "hold", hold, code) if reply.is_ok]
-            references = {reply.document["reference"] for reply in held}
-            if len(held) > 1:
-                injection.saw(f"{len(held)} answers to one hold, with {len(references)} reference")
             for reply in held[:1]:
                 cancel = scene.clients.markets["staff"].cancel(reply.document)
                 await crowd[0].call("cancel", cancel, code)
