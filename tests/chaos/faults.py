@@ -46,5 +46,5 @@ class Kind(NamedTuple):
     """It lasts at least and at most so long."""
     takes_seconds: float = 1.0
     """What it takes besides, on a machine of two cores: the plan leaves so much room."""
-    weight: int = 1
-    """How often it stands in its lane's deck."""
+    weight: int = 2
+    """How often it stands in its lane's deck: 1 for what is rare."""
