@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 import pytest
 
 from holdfast.domain.errors import DatabaseUnavailable
+from holdfast.storage import database as module
 from holdfast.storage.database import Connection, Database, connect
+from tests.chaos import network_faults
+from tests.chaos.faults import Injection, Kind
 from tests.chaos.network import Link, Network, When
 from tests.support.delivery_engine import eventually
 from tests.support.server import PATIENCE_SECONDS
@@ -192,3 +199,48 @@ async def test_a_connection_is_reset_while_the_server_is_down(tmp_path: Path) ->
     async with Network().running({"one": nowhere, "two": nowhere}) as network:
         with pytest.raises((ConnectionError, asyncpg.ConnectionDoesNotExistError)):
             await connect(f"postgresql://holdfast@127.0.0.1:{network.app['one'].port}/holdfast")
+
+
+FAULTS = [pytest.param(kind, id=kind.name) for kind in network_faults.KINDS]
+
+
+async def inject(kind: Kind, network: Network) -> Injection:
+    injection = Injection(kind, 1, 0.0, 0.5, Random(1))
+    scene: Any = SimpleNamespace(network=network)
+    await kind.run(scene, injection)
+    return injection
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+async def test_a_fault_of_the_network_is_seen_and_healed(
+    kind: Kind, network: Network, postgres_url: str, keeper: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "COMMAND_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(module, "CONNECT_TIMEOUT_SECONDS", 0.5)
+    links = network.replication if "standby" in kind.name else network.app
+
+    async def keep_writing() -> None:
+        while True:
+            with suppress(DatabaseUnavailable):
+                await store(database, 1, in_transaction=False)
+            await asyncio.sleep(0.01)
+
+    async with Database(through(postgres_url, *links.values()), writers=2) as database:
+        writing = asyncio.create_task(keep_writing())
+        await eventually(lambda: keeper.fetchval("select exists (select from kept)"))
+        injection = await inject(kind, network)
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+    assert injection.effect
+    for link in network.links:
+        connection = await connect(through(postgres_url, link))
+        assert await connection.fetchval("select 1") == 1
+        await connection.close()
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+async def test_a_fault_that_nobody_meets_does_not_count(
+    kind: Kind, network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network_faults, "_EFFECT_SECONDS", 0.5)
+    assert not (await inject(kind, network)).effect

@@ -7,12 +7,18 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from holdfast.webhooks.resolver import NameUnresolved, Resolver
+from tests.chaos import receiver_faults
 from tests.chaos import receivers as behaviours
+from tests.chaos.faults import Injection, Kind
 from tests.chaos.history import History, read
 from tests.chaos.receivers import Behaviour, Receivers
 from tests.support.delivery_engine import eventually
@@ -136,3 +142,43 @@ async def test_a_server_asks_our_name_server(receivers: Receivers) -> None:
     assert not answer.done()
     receivers.name_server.go_on()
     assert await answer == "127.0.0.1"
+
+
+FAULTS = [pytest.param(kind, id=kind.name) for kind in receiver_faults.KINDS]
+
+
+async def inject(kind: Kind, receivers: Receivers) -> Injection:
+    injection = Injection(kind, 1, 0.0, 0.3, Random(1))
+    scene: Any = SimpleNamespace(receivers=receivers)
+    await kind.run(scene, injection)
+    return injection
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+async def test_a_fault_of_the_receivers_is_seen_and_healed(kind: Kind, receivers: Receivers) -> None:
+    resolver = Resolver([receivers.name_server.place])
+
+    async def keep_posting() -> None:
+        while True:
+            for name, receiver in receivers.receivers.items():
+                with suppress(NameUnresolved, OSError, TimeoutError):
+                    async with asyncio.timeout(0.2):
+                        await resolver.resolve(receiver.host)
+                        await post(receivers, name)
+
+    posting = asyncio.create_task(keep_posting())
+    injection = await inject(kind, receivers)
+    posting.cancel()
+    await asyncio.gather(posting, return_exceptions=True)
+    await resolver.close()
+    assert injection.effect
+    assert (await post(receivers, "ordered")).startswith(b"HTTP/1.1 200 ")
+    assert await resolve(receivers, receivers.hosts[0]) == "127.0.0.1"
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+async def test_a_fault_that_nobody_meets_does_not_count(
+    kind: Kind, receivers: Receivers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receiver_faults, "_EFFECT_SECONDS", 0.3)
+    assert not (await inject(kind, receivers)).effect
