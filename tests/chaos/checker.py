@@ -252,8 +252,8 @@ def _unique_keys(state: FinalState) -> list[tuple[str, Callable[[Row], object], 
 def _answered_identities(identities: Identities, call: Call, calls: Mapping[str, Call]) -> Iterator[str]:
     answer, where = call.answer, call.id
     if call.target == "unit" and call.etag is not None:
-        # A reader may see a hold as expired while a cancellation before its end is not committed yet: both are
-        # the same version but for its time. What is written is held against the trail.
+        # A reader may see a hold as expired while an earlier cancellation is not committed yet. Both are the
+        # same version but for its time; what is written is held against the trail.
         content = {name: value for name, value in answer.items() if name != "updatedAt"}
         yield from identities.differs("unit", answer["id"], call.etag, content=content, where=where)
         if call.is_mutating:
