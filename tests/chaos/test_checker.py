@@ -259,6 +259,11 @@ def read_before_the_last_write(run: Run) -> None:
     later.update(etag=earlier["etag"], answer=earlier["answer"])
 
 
+def acknowledge_before_it_was_asked(run: Run) -> None:
+    """The repeated PUT is answered with a version that another call makes only later."""
+    run.call("PUT", "/A-1", 2)[1]["etag"] = '"3a-1"'
+
+
 def acknowledge_what_was_undone(run: Run) -> None:
     """The repeated PUT is answered with the state before the first one."""
     first, again = run.call("PUT", "/A-1")[1], run.call("PUT", "/A-1", 2)[1]
@@ -405,6 +410,7 @@ PLANTED: list[tuple[str, str, Callable[[Run], object]]] = [
     ("I1", "which is no call", lambda run: run.entry("put-on-sale").update(request_id="nobody")),
     ("I1", "answered with description", lambda run: answer_otherwise(run, "PATCH", "/A-2", description="?")),
     ("I1", "after version 2 was acknowledged", read_before_the_last_write),
+    ("I1", "before anybody asked for it", acknowledge_before_it_was_asked),
     ("I1", "was acknowledged with description", acknowledge_what_was_undone),
     ("I1", "the trail tells", lambda run: run.state.events.pop()),
     (
