@@ -199,14 +199,14 @@ async def _cut_replication(scene: Scene, injection: Injection) -> None:
         injection.saw(f"{cut} connections of the standby reset")
 
 
-def _kind(name: str, run: Run, seconds: tuple[float, float] = (0.0, 0.0), weight: int = 1) -> Kind:
+def _kind(name: str, run: Run, seconds: tuple[float, float] = (0.0, 0.0), weight: int = 2) -> Kind:
     return Kind(name, LANE, run, seconds, weight=weight)
 
 
 KINDS = [
-    _kind("connections are cut before COMMIT", _cut_at_commit("before", "before COMMIT"), (2.0, 4.0), 2),
-    _kind("connections are cut in COMMIT", _cut_at_commit("in", "in COMMIT"), (2.0, 4.0), 2),
-    _kind("connections are cut after COMMIT", _cut_at_commit("after", "after COMMIT"), (2.0, 4.0), 2),
+    _kind("connections are cut before COMMIT", _cut_at_commit("before", "before COMMIT"), (2.0, 4.0), 3),
+    _kind("connections are cut in COMMIT", _cut_at_commit("in", "in COMMIT"), (2.0, 4.0), 3),
+    _kind("connections are cut after COMMIT", _cut_at_commit("after", "after COMMIT"), (2.0, 4.0), 3),
     _kind("all connections are reset", _reset_all),
     _kind("the network hangs, then goes on", _hang_and_go_on, (2.0, 4.0)),
     _kind("the network is a black hole, then resets", _black_hole, (2.0, 3.5)),
