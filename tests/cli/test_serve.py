@@ -6,9 +6,11 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from html import unescape
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 import httpx
 import psutil
@@ -31,7 +33,7 @@ from tests.support.server import (
     wait_until,
 )
 from tests.support.server import start as start_server
-from tests.support.sql import Sql, blank_database
+from tests.support.sql import Sql, blank_database, with_database
 from tests.support.staff_client import Person
 
 PASSWORD = "a horse of lead"
@@ -266,6 +268,16 @@ def test_serve_that_waits_for_its_database_stops_when_told(tmp_path: Path) -> No
         assert process.wait(PATIENCE_SECONDS) == 0
 
 
+def test_serve_does_not_wait_for_a_database_that_rejects_its_login(postgres_url: str) -> None:
+    of_nobody = postgres_url.replace(urlsplit(postgres_url).netloc, "nobody@", 1)
+    for url, why in (
+        (with_database(postgres_url, "nowhere"), 'database "nowhere" does not exist'),
+        (of_nobody, 'role "nobody" does not exist'),
+    ):
+        fault = refused(finish_process({"HOLDFAST_DATABASE_URL": url}, *SERVE))
+        assert f"PostgreSQL refuses the connection: {why}" in fault
+
+
 async def test_the_database_is_waited_for_however_long_it_takes(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -287,7 +299,7 @@ async def test_the_database_is_waited_for_however_long_it_takes(
 
 
 def test_processes_that_start_while_the_database_is_away_do_not_end_the_service(tmp_path: Path) -> None:
-    cluster = Cluster(tmp_path / "service")
+    cluster, get = Cluster(tmp_path / "service"), partial(httpx.get, timeout=PATIENCE_SECONDS)
     with cluster:
         settings = {"HOLDFAST_DATABASE_URL": cluster.url}
         server = start_server(tmp_path, settings)
@@ -296,10 +308,10 @@ def test_processes_that_start_while_the_database_is_away_do_not_end_the_service(
             children = psutil.Process(server.process.pid).children()
             for child in children:
                 child.kill()
-            wait_until(lambda: httpx.get(f"{server.address}/healthz").status_code == 200)
-            assert httpx.get(f"{server.address}/readyz").status_code == 503
+            wait_until(lambda: get(f"{server.address}/healthz").status_code == 200)
+            assert get(f"{server.address}/readyz").status_code == 503
             cluster.start()
-            wait_until(lambda: httpx.get(f"{server.address}/readyz").status_code == 200)
+            wait_until(lambda: get(f"{server.address}/readyz").status_code == 200)
             assert not {child.pid for child in children} & pids_of_children(server)
         finally:
             server.stop()
