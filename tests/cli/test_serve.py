@@ -6,20 +6,34 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from html import unescape
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 import httpx
+import psutil
 import pytest
 
+from holdfast.server import prepare
 from holdfast.storage import schema
+from holdfast.storage.database import translate_errors
 from tests.docs.documents import ROOT, block_beginning
 from tests.support.clusters import NEWEST, Cluster
 from tests.support.commands import finish_process, refused, run_for_json
 from tests.support.processes import stop_postgres
-from tests.support.server import HOLDFAST, PATIENCE_SECONDS, READY, environment, started, wait_until
-from tests.support.sql import Sql, blank_database
+from tests.support.server import (
+    HOLDFAST,
+    PATIENCE_SECONDS,
+    READY,
+    RunningServer,
+    environment,
+    started,
+    wait_until,
+)
+from tests.support.server import start as start_server
+from tests.support.sql import Sql, blank_database, with_database
 from tests.support.staff_client import Person
 
 PASSWORD = "a horse of lead"
@@ -232,8 +246,76 @@ def test_serve_waits_for_a_database_service_that_is_starting(tmp_path: Path) -> 
         settings = {"HOLDFAST_DATABASE_URL": cluster.url}
     with started(settings, *SERVE) as process:
         assert process.stderr is not None
-        assert "waiting for the database" in process.stderr.readline()
+        waiting = json.loads(process.stderr.readline())["message"]
+        assert waiting.startswith("waiting for the database: [Errno 2] No such file or directory")
         with cluster:
             assert output_of(process).readline().startswith(READY)
             process.terminate()
             assert process.wait(PATIENCE_SECONDS) == 0
+            logged = [json.loads(line) for line in process.stderr if line.startswith("{")]
+    (report,) = [line for line in logged if line["message"] == "durability of the database"]
+    assert report.items() >= {("fsync", "off"), ("full_page_writes", "on"), ("synchronous_standby_names", "")}
+    assert [line["message"].partition(":")[0] for line in logged if "is off" in line["message"]] == [
+        "fsync is off"
+    ]
+
+
+def test_serve_that_waits_for_its_database_stops_when_told(tmp_path: Path) -> None:
+    with started({"HOLDFAST_DATABASE_URL": f"postgresql:///units?host={tmp_path}"}, *SERVE) as process:
+        assert process.stderr is not None
+        assert "waiting for the database" in process.stderr.readline()
+        process.terminate()
+        assert process.wait(PATIENCE_SECONDS) == 0
+
+
+def test_serve_does_not_wait_for_a_database_that_rejects_its_login(postgres_url: str) -> None:
+    of_nobody = postgres_url.replace(urlsplit(postgres_url).netloc, "nobody@", 1)
+    for url, why in (
+        (with_database(postgres_url, "nowhere"), 'database "nowhere" does not exist'),
+        (of_nobody, 'role "nobody" does not exist'),
+    ):
+        fault = refused(finish_process({"HOLDFAST_DATABASE_URL": url}, *SERVE))
+        assert f"PostgreSQL refuses the connection: {why}" in fault
+
+
+async def test_the_database_is_waited_for_however_long_it_takes(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log says so at first, and then every ten seconds. Each attempt takes four of them."""
+    seconds, attempts = 0.0, 0
+
+    async def work() -> str:
+        nonlocal seconds, attempts
+        seconds, attempts = seconds + 4, attempts + 1
+        if attempts > 10:
+            return "done"
+        with translate_errors():
+            raise ConnectionRefusedError("Connection refused")
+
+    monkeypatch.setattr(prepare, "monotonic", lambda: seconds)
+    monkeypatch.setattr(prepare, "_PAUSE_SECONDS", 0)
+    assert await prepare.retry_while_unreachable(work) == "done"
+    assert caplog.messages == ["waiting for the database: Connection refused"] * 4
+
+
+def test_processes_that_start_while_the_database_is_away_do_not_end_the_service(tmp_path: Path) -> None:
+    cluster, get = Cluster(tmp_path / "service"), partial(httpx.get, timeout=PATIENCE_SECONDS)
+    with cluster:
+        settings = {"HOLDFAST_DATABASE_URL": cluster.url}
+        server = start_server(tmp_path, settings)
+        try:
+            cluster.crash()
+            children = psutil.Process(server.process.pid).children()
+            for child in children:
+                child.kill()
+            wait_until(lambda: get(f"{server.address}/healthz").status_code == 200)
+            assert get(f"{server.address}/readyz").status_code == 503
+            cluster.start()
+            wait_until(lambda: get(f"{server.address}/readyz").status_code == 200)
+            assert not {child.pid for child in children} & pids_of_children(server)
+        finally:
+            server.stop()
+
+
+def pids_of_children(server: RunningServer) -> set[int]:
+    return {child.pid for child in psutil.Process(server.process.pid).children()}

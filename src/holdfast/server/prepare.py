@@ -8,14 +8,14 @@ import asyncio
 import json
 import logging
 import sys
-import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from time import monotonic
+from typing import Any, TypeVar
 
 from holdfast.demo import project
 from holdfast.demo.seed import EMAIL, register_receiver, seed_demo
 from holdfast.domain.errors import DatabaseUnavailable, DomainError
-from holdfast.operations.health import record_start
+from holdfast.operations.health import load_durability, record_start
 from holdfast.operations.staff import create_first_setup_link, setup_url
 from holdfast.server.process import read_settings
 from holdfast.server.serve import OWNER_URL
@@ -25,23 +25,25 @@ from holdfast.storage.database import Database
 from holdfast.storage.errors import SchemaError, WrongDatabase
 from holdfast.wiring import open_endpoints
 
-_PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.5
+_LOGGED_EVERY_SECONDS = 10.0
+
+Result = TypeVar("Result")
 
 _log = logging.getLogger(__name__)
 
 
-async def retry_while_unreachable(work: Callable[[], Awaitable[object]]) -> None:
-    """Give the database time: a service and its database are often started together."""
-    give_up_at = time.monotonic() + _PATIENCE_SECONDS
+async def retry_while_unreachable(work: Callable[[], Awaitable[Result]]) -> Result:
+    """Wait for the database for as long as it takes: another process would not reach it either."""
+    logged_at = -_LOGGED_EVERY_SECONDS
     while True:
         try:
-            await work()
-            return
-        except DatabaseUnavailable:
-            if time.monotonic() > give_up_at:
-                raise
-            _log.warning("waiting for the database")
+            return await work()
+        except DatabaseUnavailable as unavailable:
+            if monotonic() - logged_at >= _LOGGED_EVERY_SECONDS:
+                logged_at = monotonic()
+                why = str(unavailable.__cause__ or "") or "it does not answer"
+                _log.warning("waiting for the database: %s", why)
         await asyncio.sleep(_PAUSE_SECONDS)
 
 
@@ -49,19 +51,36 @@ async def prepare(
     settings: Settings, may_migrate: bool, hook_url: str | None, owner_url: str = ""
 ) -> dict[str, Any]:
     """Return the result for `serve`. ``hook_url`` is that of the demo's receiver, if there is a demo."""
+    return await retry_while_unreachable(lambda: _prepare(settings, may_migrate, hook_url, owner_url))
+
+
+async def _prepare(
+    settings: Settings, may_migrate: bool, hook_url: str | None, owner_url: str
+) -> dict[str, Any]:
     database_url, public_url = settings.database_url, settings.public_url
     assert database_url is not None
     assert public_url is not None
     demo_slug = None if hook_url is None else project.SLUG
     prepare_schema = schema.migrate if may_migrate else schema.check
-    await retry_while_unreachable(lambda: prepare_schema(owner_url or database_url, demo_slug))
+    await prepare_schema(owner_url or database_url, demo_slug)
     async with Database(database_url, writers=1, readers=1) as database:
         await record_start(database, public_url, hook_url is not None)
+        _report(await load_durability(database))
         if hook_url is not None:
             async with schema.lock_filling(database_url):
                 return await _prepare_demo(database, settings, public_url, hook_url)
         token = await create_first_setup_link(database)
     return {} if token is None else {"setupUrl": setup_url(public_url, token)}
+
+
+def _report(durability: dict[str, str]) -> None:
+    _log.info("durability of the database", extra={"fields": durability})
+    for name in ("fsync", "full_page_writes"):
+        if durability[name] == "off":
+            message = (
+                "%s is off: when the database's machine fails, acknowledged changes may be lost or damaged"
+            )
+            _log.warning(message, name)
 
 
 async def _prepare_demo(

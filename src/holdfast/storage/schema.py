@@ -36,6 +36,14 @@ async def record_start(connection: Connection, is_demo: bool, public_url: str) -
     await connection.execute(_RECORD_START, is_demo, public_url)
 
 
+_DURABILITY = ("fsync", "full_page_writes", "synchronous_standby_names")
+
+
+async def load_durability(connection: Connection) -> dict[str, str]:
+    """Return the settings of the server on which it depends whether what was acknowledged may be lost."""
+    return {name: await connection.fetchval("select current_setting($1)", name) for name in _DURABILITY}
+
+
 async def is_demo(connection: Connection) -> bool:
     return bool(await connection.fetchval("select demo from installation"))
 
