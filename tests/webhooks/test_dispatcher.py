@@ -7,15 +7,15 @@ from contextlib import asynccontextmanager
 import pytest
 
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.delivery import CUT_OFF, SEALING_KEY_MISSING, DeliveryStatus, Schedule
+from holdfast.domain.delivery import CUT_OFF, SEALING_KEY_MISSING, DeliveryStatus, ExpiredLease, Schedule
 from holdfast.domain.endpoint import IssuedSecret
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.domain.signature import sign
 from holdfast.operations.delivery_queue import DeliveryQueue
 from holdfast.operations.holds import expire_due_holds
 from holdfast.storage import database as database_module
-from holdfast.storage import notifications
-from holdfast.storage.database import Database
+from holdfast.storage import delivery_queue, notifications
+from holdfast.storage.database import Connection, Database
 from holdfast.storage.secrets import new_encryption_key
 from holdfast.webhooks import dispatcher
 from tests.support.delivery_engine import NOWHERE, Engine, an_engine, eventually, replying, switch
@@ -23,7 +23,7 @@ from tests.support.delivery_journal import Gate
 from tests.support.name_server import name_server
 from tests.support.receivers import Received, answer_all, receiving
 from tests.support.sales import hold, make_lapse, new_units
-from tests.support.sql import REFUSE, connected, execute
+from tests.support.sql import REFUSE, connected, execute, with_database
 
 PENDING, DELIVERED, FAILED = DeliveryStatus.PENDING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED
 LISTENERS = """
@@ -314,6 +314,67 @@ async def test_a_result_that_outlasts_its_lease_while_the_database_is_away_is_no
     (attempt,) = await engine.attempts(delivery_id)
     assert (attempt.status_code, attempt.cause) == (200, None)
     assert engine.dispatching.held == set()
+
+
+CLOSE_APPLICATION = """
+    select pg_terminate_backend(pid, 60000) from pg_stat_activity
+    where datname = current_database() and application_name like 'holdfast%'
+"""
+
+
+async def test_a_database_that_is_away_until_the_lease_is_over_loses_no_result(
+    engine: Engine, postgres_url: str
+) -> None:
+    """The rescuer and the dispatcher of the process find it again at the same time."""
+    answering = asyncio.Event()
+
+    async def answer(_: Received) -> int:
+        await answering.wait()
+        return 200
+
+    server = with_database(postgres_url, "postgres")
+    async with (
+        receiving(replying(answer)) as receiver,
+        connected(postgres_url) as look,
+        connected(server) as admin,
+    ):
+        delivery_id = await engine.ping(await engine.endpoint(receiver.url))
+        await engine.dispatcher.run_once()
+        name = await look.fetchval("select current_database()")
+        await admin.execute(f"alter database {name} allow_connections false")
+        try:
+            await look.execute(CLOSE_APPLICATION)
+            answering.set()
+            await eventually(lambda: not engine.dispatcher._sending)
+            for work in (engine.dispatcher.run_once, engine.dispatching.rescue):
+                with pytest.raises(DatabaseUnavailable):
+                    await work()
+            await look.execute("update in_flight set lease_until = now() - interval '1 ms'")
+        finally:
+            await admin.execute(f"alter database {name} allow_connections true")
+        await asyncio.gather(engine.dispatching.rescue(), engine.drain())
+        (attempt,) = await engine.attempts(delivery_id)
+        assert (attempt.status_code, attempt.cause, len(receiver.requests)) == (200, None, 1)
+
+
+async def test_a_result_that_is_recorded_while_the_rescuer_looks_is_not_reported_as_lost(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    list_expired_leases = delivery_queue.list_expired_leases
+
+    async def list_and_record(connection: Connection, limit: int) -> list[ExpiredLease]:
+        listed = await list_expired_leases(connection, limit)
+        await engine.drain()
+        return listed
+
+    async with receiving(answer_all) as receiver:
+        delivery_id = await engine.ping(await engine.endpoint(receiver.url))
+        await engine.dispatcher.run_once()
+        await engine.let_leases_run_out()
+        monkeypatch.setattr(delivery_queue, "list_expired_leases", list_and_record)
+        assert await engine.dispatching.rescue() == 0
+        assert len(await engine.attempts(delivery_id)) == 1
+    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == []
 
 
 WAIT_AT_COMMIT = """

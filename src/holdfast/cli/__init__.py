@@ -26,12 +26,19 @@ _SUBCOMMANDS = {
     "delivery": "List deliveries, look into them, and send them again.",
     "backup": "Write the database and its encryption keys into a file.",
     "restore": "Restore such a file into an empty database.",
+    "advance": "Give out only new ids after a recovery that lost changes.",
     "verify": "Check the signature of a captured delivery.",
     "listen": "For development: post every event to a URL of this machine, signed.",
     "simulate": "Play buyers, staff, payments and an ERP against a Holdfast, until they are through.",
 }
 # Commands whose module has another name.
-_MODULES = {"migrate": "database", "work": "serve", "key": "project", "restore": "backup"}
+_MODULES = {
+    "migrate": "database",
+    "advance": "database",
+    "work": "serve",
+    "key": "project",
+    "restore": "backup",
+}
 _OPERATOR_ERRORS = (BackupError, EmbeddedPostgresError, DomainError, SchemaError, StartError, WrongSetting)
 
 

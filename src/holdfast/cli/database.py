@@ -1,4 +1,4 @@
-"""The database of a command, embedded or a service, and `holdfast migrate`."""
+"""The database of a command, embedded or a service, `holdfast migrate` and `holdfast advance`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 
 from holdfast.cli.output import Output, read_settings, shared_options
 from holdfast.settings import Settings, check_setting_names
-from holdfast.storage import schema
+from holdfast.storage import recovery, schema
 from holdfast.storage.database import Database
 from holdfast.storage.embedded.server import check_exists, using_embedded
 
@@ -66,3 +66,13 @@ def migrate(as_json: bool) -> None:
     else:
         text = f"The schema was up to date, at revision {schema.HEAD}."
     Output({"applied": applied, "revision": schema.HEAD}, text).print(as_json)
+
+
+@click.command()
+@shared_options
+def advance(as_json: bool) -> None:
+    """Give out only new ids after a recovery that lost changes. Run it before `serve` and `work`."""
+    with database_url(read_settings(), owner=True, alone=True) as url:
+        asyncio.run(recovery.advance(url))
+    text = "Every counter was advanced: no id, reference, cursor or ETag of the lost time is given out again."
+    Output({"advanced": True}, text).print(as_json)

@@ -118,7 +118,7 @@ def replace(
             archived=False,
             hold_expires_at=None,
             reserved_until=None,
-            version=1,
+            version=snapshot.project.first_unit_version,
             created_at=now,
             updated_at=now,
         )

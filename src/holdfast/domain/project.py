@@ -18,6 +18,10 @@ _WORDS = re.compile("[a-z0-9]+")
 _SLUG = re.compile(SLUG_PATTERN.replace("$", r"\Z"))
 
 
+COUNTED_BELOW = 10**9
+"""No version gets so far by counting. After a recovery that lost changes all go on from beyond it."""
+
+
 class Project(NamedTuple):
     id: UUID
     slug: str
@@ -29,6 +33,11 @@ class Project(NamedTuple):
     reservation_days: float | None = None
     turn: int = 1
     """One more at every change; the version is that of what units show of their project."""
+
+    @property
+    def first_unit_version(self) -> int:
+        """Return the version of a new unit: a unit of the same code, and so id, may have been lost."""
+        return 1 if self.version < COUNTED_BELOW else self.version
 
 
 @lru_cache(maxsize=1000)

@@ -124,8 +124,11 @@ class DeliveryQueue:
 
     async def rescue(self) -> int:
         """Send again what another, stopped worker has kept beyond its lease; return how many there were."""
+        # What is recorded meanwhile is held no more, and may still be in the list.
+        held = self.held.copy()
         listed = await self._database.read(delivery_queue.list_expired_leases, RESCUED_AT_ONCE)
-        expired = [lease for lease in listed if (lease.delivery_id, lease.token) not in self.held]
+        held |= self.held
+        expired = [lease for lease in listed if (lease.delivery_id, lease.token) not in held]
         if not expired:
             await self._database.write(delivery_queue.delete_void_leases)
             return 0

@@ -4,13 +4,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID, uuid4
 
 from holdfast.domain.errors import ProjectExists, UnknownProject
-from holdfast.domain.project import Project
+from holdfast.domain.project import COUNTED_BELOW, Project
 from holdfast.storage.database import Connection, ProjectCache, fetch_one
 
 _COLUMNS = ", ".join(Project._fields)
 
+# After a recovery that lost changes, a project of the same slug may have been lost. The versions of the new
+# one, which ETags and boards show, go on from beyond those, as the feed does.
 _INSERT = f"""
-    insert into project (id, slug, name) values ($1, $2, $3)
+    insert into project (id, slug, name, version, turn, layout_turn)
+    select $1, $2, $3, start, start, start from (
+        select case when last_position < {COUNTED_BELOW} then 1 else last_position end as start
+        from event_feed
+    ) as feed
     on conflict (slug) do nothing
     returning {_COLUMNS}
 """

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from holdfast.domain.reports import StatusPair
 from holdfast.domain.status import Status
-from holdfast.storage.database import Connection
+from holdfast.storage.database import Connection, fetch_one
 
 KEPT_DAYS = 400
 
@@ -19,6 +19,13 @@ _HOUR = "date_trunc('hour', created_at at time zone 'UTC') at time zone 'UTC'"
 # commit, so none is missing up to the last one.
 _LOCK_SUMS = "select summed_position from event_sums for update skip locked"
 _UNSUMMED = "select last_position - summed_position from event_feed, event_sums"
+# The number of events to be summed next, and up to which position: after a recovery there is a wide gap.
+_NEXT = """
+    select
+        count(*),
+        case when count(*) < $2 then (select last_position from event_feed) else max(position) end
+    from (select position from event where position > $1 order by position limit $2) as next
+"""
 _SUM = f"""
     insert into event_hour (project_id, hour, previous_status, status, steps)
     select project_id, {_HOUR} as hour, previous_status, status, count(*)
@@ -98,11 +105,11 @@ async def sum_events(connection: Connection, limit: int) -> int:
     summed = await connection.fetchval(_LOCK_SUMS)
     if summed is None:
         return 0
-    last = min(await connection.fetchval("select last_position from event_feed"), summed + limit)
+    count, last = await fetch_one(connection, _NEXT, summed, limit)
     if last > summed:
         await connection.execute(_SUM, summed, last)
         await connection.execute("update event_sums set summed_position = $1", last)
-    return int(last - summed)
+    return int(count)
 
 
 async def unsummed(connection: Connection) -> int:

@@ -145,7 +145,10 @@ _LOGIN_REJECTED_STATES = ("28", "3D")
 _LOCK_TIMEOUT = "set local lock_timeout = '1s'"
 LOCK_PAUSE_SECONDS = 3.0
 _OLDEST_TRANSACTION = """
-    select format('%s, process %s, since %s', application_name, pid, xact_start::timestamptz(0))
+    select format(
+        'the oldest transaction is of %s, process %s, since %s',
+        coalesce(nullif(application_name, ''), usename), pid, xact_start::timestamptz(0)
+    )
     from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null
     order by xact_start limit 1
@@ -168,8 +171,8 @@ async def migrate(database_url: str, demo_slug: str | None = None) -> list[str]:
             revision = await check(database_url, demo_slug, may_migrate=True)
             return [] if _parse(revision) >= _parse(HEAD) else await _upgrade(database_url)
         except TransactionConflict as conflict:
-            fields = {"why": conflict.reason, "oldestTransaction": await _oldest_transaction(database_url)}
-            _log.warning("the migration waits for a lock and is tried again", extra={"fields": fields})
+            oldest = await _oldest_transaction(database_url)
+            _log.warning("%s; the migration is tried again (%s)", conflict.reason, oldest)
         await asyncio.sleep(LOCK_PAUSE_SECONDS)
 
 

@@ -12,9 +12,10 @@ from holdfast import __version__
 from holdfast.domain.errors import SecretsUnreadable
 from holdfast.storage.backup.archive import Backup, Manifest, write_manifest, writing_backup
 from holdfast.storage.backup.connection import NEWEST_SERVER, Client, Program, open_client, run_program
-from holdfast.storage.database import BACKGROUND, FOREGROUND, Connection, fetch_one, translate_errors
+from holdfast.storage.database import Connection, fetch_one, translate_errors
 from holdfast.storage.errors import BackupError, WrongDatabase
 from holdfast.storage.log_partitions import DROPPING
+from holdfast.storage.recovery import ADVANCE, check_unused
 from holdfast.storage.schema import ADVISORY_LOCK, NOT_EMPTY, check_suitable, current_revision, migrate
 from holdfast.storage.secrets import SecretBox
 
@@ -122,20 +123,6 @@ async def _write(
         file.complete(keys, write_manifest(manifest), manifest.created_at.timestamp())
 
 
-# Restore. Others have seen what happened after the backup: buyers have references, receivers have ids of
-# deliveries, readers of the feed have cursors. None of these may be given out again, so every counter goes on
-# far beyond what can have been counted since.
-
-COUNTER_GAP = 1_000_000
-
-# The ids of events, and so those of deliveries, follow from the version of their unit.
-_ADVANCE_COUNTERS = f"""
-    select setval('booking_number', least(last_value + {COUNTER_GAP}, 4294967295)) from booking_number;
-    select setval('unit_ref_number', last_value + {COUNTER_GAP}) from unit_ref_number;
-    update event_feed set last_position = last_position + {COUNTER_GAP};
-    update unit set version = version + {COUNTER_GAP};
-"""
-
 _CHECK_COUNT = """
     if (select count(*) from {table}) <> {count} then
         raise exception 'the backup says that there are {count} rows of {table}, and that is not what came';
@@ -151,24 +138,15 @@ def _closing_statements(counts: Mapping[str, int], paused: bool) -> str:
         if name in counts
     )
     pause = "update endpoint set paused = true where removed_at is null;" if paused else ""
-    # A person who signed out since the backup must not be signed in again, and a link works once.
     return f"""
         reset search_path;
         do $$ begin {checks} end $$;
-        {_ADVANCE_COUNTERS}
-        delete from staff_session;
-        delete from setup_link;
+        {ADVANCE}
         {pause}
         commit;
     """
 
 
-_IN_USE = """
-    select exists (
-        select from pg_stat_activity
-        where datname = current_database() and pid <> pg_backend_pid() and application_name = any($1::text[])
-    )
-"""
 _LOAD = ("--no-psqlrc", "--quiet", "--no-password", "--set=ON_ERROR_STOP=1", "--output=/dev/null", "--file=-")
 _READ = ("--file=-", "--no-owner", "--no-privileges")
 # Servers before version 17 reject this setting.
@@ -197,8 +175,7 @@ async def _lock_empty_database(connection: Connection) -> None:
     await check_suitable(connection)
     if not await connection.fetchval(f"select pg_try_advisory_lock({ADVISORY_LOCK})"):
         raise BackupError("Another process migrates, backs up or restores this database; wait for its end.")
-    if await connection.fetchval(_IN_USE, [FOREGROUND, BACKGROUND]):
-        raise BackupError("Holdfast is running on this database; stop every `serve` and `work` first.")
+    await check_unused(connection)
     if await connection.fetchval(NOT_EMPTY):
         raise BackupError(
             "The database is not empty, and a backup is restored into an empty one only; name a new one with"
