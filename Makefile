@@ -71,6 +71,7 @@ format: $(VENV)/.dev ## Format the code, with the fixes that ruff can make
 
 docs: $(VENV)/.dev ## Regenerate the generated pages of docs/
 	$(BIN)/python docs/_site/state_machine.py
+	$(BIN)/python docs/_site/reliability.py
 
 site: $(VENV)/.dev ## Build the documents as a site into dist/site
 	$(BIN)/python -m sphinx -q --fail-on-warning --keep-going --fresh-env -d $(SITE)-cache -c docs . $(SITE)

@@ -26,6 +26,7 @@ NOT_TYPED = {
     """grep -rn '"Show more"' src/holdfast/web""": "test_the_first_change_finds_its_word does",
     "make check": RUNS_THIS,
     "make format": "it would change the files",
+    "make chaos SEED=7 MINUTES=1.5": "it needs root, and minutes; tests/chaos/test_run.py does",
     "make bench": TAKES_LONG,
     'make bench ARGS="put latency"': TAKES_LONG,
     'make bench ARGS="--quick"': TAKES_LONG,

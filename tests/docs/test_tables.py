@@ -12,7 +12,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from prometheus_client import REGISTRY
 
-from docs._site import state_machine
+from docs._site import reliability, state_machine
 from holdfast.domain import delivery, endpoint, login
 from holdfast.domain.api_key import Scope
 from holdfast.domain.booking import BookingStatus
@@ -42,6 +42,7 @@ from holdfast.web.request import BODY_LIMIT, MAX_QUERY_PARAMETERS, PUBLIC_BODY_L
 from holdfast.webhooks import causes, dispatcher
 from holdfast.webhooks.connection import LONGEST_BODY, LONGEST_HEAD
 from holdfast.webhooks.sender import _MOST_ADDRESSES
+from tests.chaos.report import INVARIANTS
 from tests.docs.commands import PAYMENT_SECRET, check_complete
 from tests.docs.documents import (
     ARCHITECTURE,
@@ -286,6 +287,12 @@ def test_every_alert_has_a_meaning_and_metrics_and_labels_that_exist() -> None:
         labels = known[OF_HISTOGRAMS.sub("", name)]
         assert set(re.findall(r"(\w+)[=!]", chosen)) <= {*labels, "le"}, name
     assert len(named) >= len(rules) - 1
+
+
+def test_the_page_on_reliability_has_the_newest_figures() -> None:
+    page = reliability.PAGE.read_text(encoding="utf-8")
+    assert page == reliability.document(), "The page is out of date; run `make docs`."
+    assert [row[0] for row in table(reliability.PAGE, "Invariant")] == list(INVARIANTS)
 
 
 def test_the_page_of_the_status_machine_is_that_of_the_status_table() -> None:
