@@ -19,6 +19,8 @@ from tests.support import next_revision
 
 LANE = "processes"
 RESTART_SECONDS = 25.0
+GRACE_SECONDS = 10.0
+"""What does not end so long after it was asked to is killed, as by a container's runtime."""
 
 
 async def _until(is_so: Callable[[], object], seconds: float = RESTART_SECONDS) -> bool:
@@ -104,11 +106,7 @@ async def _supervisor_paused(scene: Scene, injection: Injection) -> None:
 async def _all_killed(scene: Scene, injection: Injection) -> None:
     """As when the machine of one installation fails."""
     server = _choose(scene, injection)
-    family = [*server.supervisor.children(recursive=True), server.supervisor]
-    for process in family:
-        with suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGKILL)
-    await server.kill()
+    family = await server.kill_all()
     try:
         if await _until(lambda: not any(process.is_running() for process in family)):
             injection.saw(f"{len(family)} processes ended at once")
@@ -120,10 +118,10 @@ async def _all_killed(scene: Scene, injection: Injection) -> None:
 
 async def _rolling_restart(scene: Scene, injection: Injection) -> None:
     for server in scene.servers.all:
-        await server.stop()
+        await server.stop(GRACE_SECONDS)
         server.start()
         await server.wait_until_ready()
-    injection.saw("both were stopped in good order and started again, one after the other")
+    injection.saw("both were stopped and started again, one after the other")
 
 
 async def _next_revision(scene: Scene, injection: Injection) -> None:

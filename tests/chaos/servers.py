@@ -89,7 +89,18 @@ class Server:
         try:
             await asyncio.to_thread(self._process.wait, seconds)
         except subprocess.TimeoutExpired:
+            await self.kill_all()
+
+    async def kill_all(self) -> list[psutil.Process]:
+        """Kill every process of it at once; return them."""
+        with suppress(psutil.Error):
+            family = [*self.supervisor.children(recursive=True), self.supervisor]
+            for process in family:
+                with suppress(psutil.Error):
+                    process.kill()
             await self.kill()
+            return family
+        return []
 
     async def kill(self) -> None:
         """Kill the supervisor; its children end by themselves, since its sockets to them are closed."""
