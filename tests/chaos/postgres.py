@@ -28,7 +28,7 @@ STOP_SECONDS = 10.0
 WHOLE_SECONDS = 20.0
 POLL_SECONDS = 0.05
 
-UNREACHABLE = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
+UNREACHABLE = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 """What a statement raises while a server is down, starting, stopping, full or hung."""
 
 SETTINGS = {
@@ -135,6 +135,10 @@ class Node:
     def start(self) -> None:
         """Start it as a service manager would: nothing of its last life is left."""
         self.kill()
+        # After a power loss without fsync. The server takes it for one that another is writing.
+        lock_file = self.data / "postmaster.pid"
+        if lock_file.exists() and lock_file.stat().st_size == 0:
+            lock_file.unlink()
         self._start_of_log = self.log_size()
         account = self._programs.account
         assert account is not None, "root runs it"
@@ -319,6 +323,12 @@ class Pair:
         """Move the clock of both servers; each of their processes sees it within a second."""
         self._clock_offset += seconds
         _write_at_once(self._clock, f"{self._clock_offset:+.0f}s\n")
+
+    def flush(self) -> None:
+        """Make sure that all there is now survives a power loss, also with fsync off."""
+        self.primary.ask("checkpoint", seconds=20.0)
+        for node in self.nodes.values():
+            node.disk.flush()
 
     def promote(self) -> None:
         """Make the standby the primary. The old primary must be down; `ensure_whole` makes it the standby."""
