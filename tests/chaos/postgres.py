@@ -60,7 +60,6 @@ _CANNOT_FOLLOW = (
     "is ahead of the WAL flush position",
     "not in this server's history",
     "requested timeline",
-    "PANIC:",
 )
 
 
@@ -81,7 +80,7 @@ class Node:
         self._hba = folder / "pg_hba.conf"
         self._programs = Programs(VERSION, folder)
         self._environment = program_environment() | {
-            "LD_PRELOAD": str(_faketime_library()),
+            "LD_PRELOAD": str(faketime_library()),
             "FAKETIME_TIMESTAMP_FILE": str(clock),
             # Reading the file at each look at the clock would cost more than the statement.
             "FAKETIME_CACHE_DURATION": "1",
@@ -361,13 +360,14 @@ class Pair:
                 time.sleep(POLL_SECONDS)
 
     def _needs_rebuild(self) -> bool:
-        if self.standby is None or self.standby.cannot_follow():
+        if self.standby is None:
             return True
-        if not self.standby.is_running():
-            try:
-                self.standby.start()
-            except ServerFailed:
-                return True
+        if self.standby.is_running():
+            return self.standby.cannot_follow()
+        try:
+            self.standby.start()
+        except ServerFailed:
+            return True
         return False
 
     def _copy_standby(self) -> None:
@@ -447,7 +447,7 @@ def _write_at_once(path: Path, text: str) -> None:
     draft.rename(path)
 
 
-def _faketime_library() -> Path:
+def faketime_library() -> Path:
     for path in Path("/usr/lib").glob("*/faketime/libfaketime.so.1"):
         return path
     raise CannotRun("libfaketime is missing; install the package libfaketime.")
