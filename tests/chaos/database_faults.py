@@ -101,10 +101,11 @@ async def database_is_restarted(scene: Scene, injection: Injection) -> None:
 async def database_crashes_in_a_checkpoint(scene: Scene, injection: Injection) -> None:
     node = scene.pair.primary
     mark = node.log_size()
+    postmaster = node.processes()[0]
     checkpoint = asyncio.create_task(node.fetch("checkpoint"))
     try:
         if await _until(lambda: "checkpoint starting" in node.log_since(mark), poll_seconds=0.002):
-            node.processes()[0].send_signal(signal.SIGQUIT)
+            postmaster.send_signal(signal.SIGQUIT)
         if await _until(lambda: not node.is_running()) and "checkpoint complete" not in node.log_since(mark):
             injection.saw("the server ended after the start of a checkpoint and before its end")
     finally:

@@ -82,6 +82,9 @@ class Disk:
         self.unmount()
         self._image.unlink(missing_ok=True)
 
+    def flush(self) -> None:
+        _run("sync", "--file-system", str(self.folder))
+
     def lose_power(self) -> None:
         """Keep only what was flushed. Every access fails until it is mounted anew."""
         self._control(SHUTDOWN, NOT_FLUSHED.to_bytes(4, "little"))
