@@ -272,7 +272,7 @@ def test_serve_does_not_wait_for_a_database_that_rejects_its_login(postgres_url:
     of_nobody = postgres_url.replace(urlsplit(postgres_url).netloc, "nobody@", 1)
     for url, why in (
         (with_database(postgres_url, "nowhere"), 'database "nowhere" does not exist'),
-        (of_nobody, 'role "nobody" does not exist'),
+        (of_nobody, 'password authentication failed for user "nobody"'),
     ):
         fault = refused(finish_process({"HOLDFAST_DATABASE_URL": url}, *SERVE))
         assert f"PostgreSQL refuses the connection: {why}" in fault
