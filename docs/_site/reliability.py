@@ -1,7 +1,6 @@
 """Put the measured tables into docs/reliability.md; ``make docs`` runs it."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,16 +13,11 @@ def document() -> str:
     """Return the page with the tables of the newest results between its markers."""
     text = PAGE.read_text(encoding="utf-8")
     runs, failovers = (json.loads((RESULTS / f"{name}.json").read_text()) for name in ("runs", "failovers"))
-    for name, lines in (
-        ("runs", _runs(runs)), ("faults", _faults(runs["rows"])), ("failovers", _failovers(failovers))
-    ):  # fmt: skip
-        block = "\n".join(lines)
-        text = re.sub(
-            rf"(<!-- {name} -->\n).*?(<!-- end -->)",
-            lambda found, block=block: f"{found[1]}\n{block}\n\n{found[2]}",
-            text,
-            flags=re.DOTALL,
-        )
+    tables = {"runs": _runs(runs), "faults": _faults(runs["rows"]), "failovers": _failovers(failovers)}
+    for name, lines in tables.items():
+        before, _, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->\n")
+        text = "\n".join([f"{before}<!-- {name} -->", "", *lines, "", end]) + after
     return text
 
 
