@@ -126,10 +126,16 @@ async def _rolling_restart(scene: Scene, injection: Injection) -> None:
 
 async def _next_revision(scene: Scene, injection: Injection) -> None:
     """The schema of the next release comes, once, and this release goes on with it."""
-    with suppress(DatabaseUnavailable, SchemaError, TimeoutError):
+    with suppress(TimeoutError):
         async with asyncio.timeout(RESTART_SECONDS):
-            if await next_revision.apply(scene.pair.url(superuser=True)):
-                injection.saw("a column, an attribute of each type of parameters and an index were added")
+            while True:
+                with suppress(DatabaseUnavailable, SchemaError):
+                    if await next_revision.apply(scene.pair.url(superuser=True)):
+                        injection.saw(
+                            "a column, an index, and an attribute of each type of parameters were added"
+                        )
+                    return
+                await asyncio.sleep(0.5)
 
 
 KINDS = [
@@ -142,5 +148,5 @@ KINDS = [
     Kind("a supervisor is paused", LANE, _supervisor_paused, (1, 4), takes_seconds=0.2),
     Kind("an installation is killed", LANE, _all_killed, (0, 1), takes_seconds=4),
     Kind("rolling restart", LANE, _rolling_restart, takes_seconds=9),
-    Kind("the next schema revision is applied", LANE, _next_revision, takes_seconds=1.5),
+    Kind("the next schema revision is applied", LANE, _next_revision, takes_seconds=1.5, weight=3),
 ]

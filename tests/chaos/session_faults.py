@@ -341,7 +341,7 @@ async def interrupt_import(scene: Scene, injection: Injection) -> None:
             line.abort()
             caller.journal.note_unknown(call, ConnectionAbortedError("closed within the body"))
         path = f"/v1/integration/projects/{market.slug}/units?limit=1000"
-        found = await caller.call("read", Request("GET", path, market.key), with_document=False)
+        found = await caller.insist("read", lambda: Request("GET", path, market.key))
         if found.is_ok:
             stored = {unit["code"] for unit in found.document["units"]} & set(codes)
             for code in stored:
@@ -365,7 +365,7 @@ async def hang_up_after_sending(scene: Scene, injection: Injection) -> None:
             line.abort()
             caller.journal.note_unknown(call, ConnectionAbortedError("closed after the request"))
             await asyncio.sleep(0.1)
-        found = [await caller.call("read", market.read(code), code) for code in codes]
+        found = [await caller.insist("read", partial(market.read, code), code) for code in codes]
     stored = sum(reply.is_ok for reply in found)
     if stored:
         injection.saw(f"{stored} of {len(codes)} requests were carried out without an answer")
