@@ -149,8 +149,8 @@ _STATE = """
     hold_expires_at = written.hold_expires_at, reserved_until = written.reserved_until,
     version = written.version, updated_at = written.updated_at
 """
-# In a small table PostgreSQL would rather read all units in the order of their ids, and lock them so, than look
-# up the ten that it expects of an array. Of a limit that it does not know it expects a tenth: a single unit.
+# In a small table PostgreSQL would rather read all units in the order of their ids, and lock them so, than
+# look up the ten that it expects of any array. Of an unknown limit it expects a tenth of these: one unit.
 _UPDATE = _store_statement(
     f"""
         update unit set
