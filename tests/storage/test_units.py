@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -19,7 +20,7 @@ from holdfast.storage.boards import Sales
 from holdfast.storage.database import ConstraintViolated, Database
 from tests.support.inventory import SLUG, claim, new_project, replacement, store
 from tests.support.sales import new_units, sell
-from tests.support.sql import execute
+from tests.support.sql import execute, owning
 
 
 async def test_many_units_are_given_back_in_order_each_under_its_own_key(database: Database) -> None:
@@ -30,8 +31,9 @@ async def test_many_units_are_given_back_in_order_each_under_its_own_key(databas
     keys = [(project_id, code) for code in codes]
     # Few units, known to be few: a join by hash would look cheap, and give the rows in another order.
     unknown = sorted((project_id, f"Z-{number:04}") for number in range(1000))
+    async with owning(database) as owner:
+        await owner.execute("vacuum (analyze) unit")
     async with database.writing_autocommit() as connection:
-        await connection.execute("vacuum (analyze) unit")
         for locked in (False, True):
             async with connection.transaction():
                 _, snapshots, _ = await units.load_for_update(connection, {}, keys + unknown, locked=locked)
@@ -39,6 +41,30 @@ async def test_many_units_are_given_back_in_order_each_under_its_own_key(databas
             for code, snapshot in zip(codes, snapshots, strict=False):
                 assert snapshot.unit is not None
                 assert (snapshot.unit.code, snapshot.unit.fields.price_sar) == (code, Decimal(code[2:]))
+
+
+@pytest.mark.parametrize("changed", [{"price_sar": Decimal(7)}, {"description": "Quiet"}])
+async def test_few_units_are_updated_in_the_order_of_their_keys(
+    database: Database, changed: dict[str, Any]
+) -> None:
+    project_id = await new_project(database)
+    codes = sorted(f"A-{number}" for number in range(60))
+    await store(database, *(replacement(project_id, code) for code in codes))
+    # The planner knows how few they are.
+    async with owning(database) as owner:
+        await owner.execute("vacuum (analyze) unit")
+    async with database.writing_autocommit() as connection:
+        keys = [(project_id, code) for code in codes]
+        loaded = await units.load_for_update(connection, database.project_cache, keys, locked=False)
+        changes = []
+        for snapshot in loaded.snapshots:
+            found = snapshot.unit
+            assert found is not None
+            unit = found._replace(fields=found.fields._replace(**changed), version=found.version + 1)
+            changes.append(units.UnitWrite(unit, found, snapshot.turn))
+        stored = units.store(connection, changes, units.SideEffects([], []), loaded.at)
+        (refs,) = [one.refs async for one in stored]
+    assert list(refs) == [change.unit.id for change in changes]
 
 
 async def test_what_is_stored_is_read_back_exactly(database: Database) -> None:

@@ -149,13 +149,15 @@ _STATE = """
     hold_expires_at = written.hold_expires_at, reserved_until = written.reserved_until,
     version = written.version, updated_at = written.updated_at
 """
+# In a small table PostgreSQL would rather read all units in the order of their ids, and lock them so, than
+# look up the ten that it expects of any array. Of an unknown limit it expects a tenth of these: one unit.
 _UPDATE = _store_statement(
     f"""
         update unit set
             turn = unit.turn + 1,
             {", ".join(f"{name} = {_written(name)}" for name in UnitFields._fields)},
             {_STATE}
-        from unnest($2::unit_write[]) as written
+        from (select * from unnest($2::unit_write[]) limit cardinality($2)) as written
         {_IF_UNCHANGED}
     """
 )
@@ -166,7 +168,7 @@ _UPDATE_STATE = _store_statement(
         update unit set
             turn = unit.turn + 1, price_sar = written.price_sar::numeric,
             {_STATE}
-        from unnest($2::unit_state_write[]) as written
+        from (select * from unnest($2::unit_state_write[]) limit cardinality($2)) as written
         {_IF_UNCHANGED}
     """
 )
