@@ -17,7 +17,7 @@ from tests.support.server import HOLDFAST, READY, environment
 
 READY_SECONDS = 60.0
 METRICS_TOKEN = "metrics-of-the-chaos-run"
-KINDS = ("web", "work")
+CHILDREN = ("web", "work")
 
 
 class Server:
@@ -71,7 +71,7 @@ class Server:
         """Return all that run, by a name that a restarted process does not share with the one before."""
         found = {}
         if self.is_running:
-            for kind in KINDS:
+            for kind in CHILDREN:
                 if (child := self.child(kind)) is not None:
                     found[f"{kind} {self.name}:{child.pid}"] = child
             found[f"supervisor {self.name}:{self.supervisor.pid}"] = self.supervisor

@@ -125,7 +125,7 @@ async def test_new_connections_work_at_once_when_the_old_ones_were_lost(
 ) -> None:
     link = network.app["one"]
     lost = await connect(through(postgres_url, link))
-    link.vanish()
+    link.lose(link.current_connections())
     unanswered = asyncio.create_task(lost.fetchval("select 1"))
     connection = await connect(through(postgres_url, link))
     assert await connection.fetchval("select 2") == 2

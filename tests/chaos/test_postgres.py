@@ -13,26 +13,15 @@ import asyncpg
 import pytest
 
 from tests.chaos.database_faults import KINDS
-from tests.chaos.disk import CannotRun, check_machine
 from tests.chaos.faults import Injection
 from tests.chaos.history import History
-from tests.chaos.postgres import UNREACHABLE, Node, Pair, faketime_library
+from tests.chaos.postgres import UNREACHABLE, Node, Pair
 from tests.chaos.scene import Scene
 from tests.support.relay import Relay
 
 NEED_NETWORK = {"the standby is promoted", "the replication link is cut"}
 
-
-def _why_not() -> str:
-    try:
-        check_machine()
-        faketime_library()
-    except CannotRun as reason:
-        return str(reason)
-    return ""
-
-
-pytestmark = pytest.mark.skipif(bool(_why_not()), reason=_why_not())
+pytestmark = pytest.mark.usefixtures("able_machine")
 
 
 @asynccontextmanager

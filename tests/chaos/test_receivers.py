@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -23,7 +22,8 @@ from tests.chaos.history import History, read
 from tests.chaos.receivers import Behaviour, Receivers
 from tests.support.delivery_engine import eventually
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has port 53 and mounts")
+# Only root has port 53 and mounts.
+pytestmark = pytest.mark.usefixtures("able_machine")
 
 RESOLVE = """
 import asyncio, sys
