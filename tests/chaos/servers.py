@@ -29,7 +29,12 @@ class Server:
         self.log = folder / f"serve-{name}.log"
         self._output = folder / f"serve-{name}.out"
         self._prefix = prefix
-        self._settings = {**settings, "HOLDFAST_DATA_DIR": str(folder / f"data-{name}")}
+        # What a killed process leaves of its temporary files is removed with the folder.
+        self._settings = {
+            **settings,
+            "HOLDFAST_DATA_DIR": str(folder / f"data-{name}"),
+            "TMPDIR": str(folder),
+        }
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:

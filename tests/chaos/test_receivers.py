@@ -144,7 +144,10 @@ async def test_a_server_asks_our_name_server(receivers: Receivers) -> None:
     assert await answer == "127.0.0.1"
 
 
-FAULTS = [pytest.param(kind, id=kind.name) for kind in receiver_faults.KINDS]
+FAULTS = [
+    pytest.param(kind, id=kind.name, marks=[pytest.mark.slow] * (number > 0))
+    for number, kind in enumerate(receiver_faults.KINDS)
+]
 
 
 async def inject(kind: Kind, receivers: Receivers) -> Injection:
