@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import shlex
 import shutil
 import signal
 import sys
@@ -13,10 +14,10 @@ from pathlib import Path
 
 from benchmarks.progress import Progress
 from tests.chaos import database_faults, network_faults, process_faults, receiver_faults, session_faults
-from tests.chaos.disk import CannotRun
-from tests.chaos.faults import Kind
+from tests.chaos.faults import Injection, Kind
+from tests.chaos.machine import CannotRun, check_machine
 from tests.chaos.plan import make_plan, repeat_kind
-from tests.chaos.report import text
+from tests.chaos.report import Result, text
 from tests.chaos.run import run_plan
 
 KINDS: list[Kind] = [
@@ -26,7 +27,7 @@ KINDS: list[Kind] = [
     *receiver_faults.KINDS,
     *session_faults.KINDS,
 ]
-CANNOT_RUN = 2
+CANNOT_RUN, STOPPED = 2, 130
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -43,6 +44,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     unknown = set(options.only) - {kind.name for kind in KINDS}
     if unknown:
         parser.error(f"no such fault: {', '.join(sorted(unknown))}")
+    if options.count and len(options.only) != 1:
+        parser.error("--count needs one --only")
     return options
 
 
@@ -57,32 +60,48 @@ def main(arguments: Sequence[str]) -> int:
         for one in plan:
             print(f"{one.at:7.2f} s  {one.kind.lane:10} {one.kind.name} for {one.seconds} s")
         return 0
-    output: Path = options.output or Path("dist/chaos") / f"seed-{options.seed}"
-    output.mkdir(parents=True, exist_ok=True)
-    # The system user of PostgreSQL must be able to reach it, which a checkout may not allow.
-    folder = Path(tempfile.mkdtemp(prefix="holdfast-chaos-"))
-    folder.chmod(0o755)
-    settings = {} if options.source is None else {"PYTHONPATH": str(options.source.absolute())}
-    postgres = {"fsync": "off"} if options.no_fsync else {}
+    if options.only:
+        command = f"python -m tests.chaos {shlex.join(arguments)}"
+    else:
+        command = f"make chaos SEED={options.seed} MINUTES={options.minutes:g}"
+    # What ends a run early ends its servers and its mounts, too: by SIGTERM as by Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     progress = Progress()
     try:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        result = asyncio.run(run_plan(plan, options.seed, folder, progress, settings, postgres))
+        check_machine()
+        output, result = _run(plan, options, progress)
     except CannotRun as reason:
         progress.done()
         print(f"The chaos run cannot run here: {reason}")
         return CANNOT_RUN
+    except KeyboardInterrupt:
+        progress.done()
+        print("Stopped; nothing was checked.")
+        return STOPPED
+    progress.done()
+    result.save(output / "result.json")
+    report = text(result, command)
+    (output / "report.txt").write_text(report + "\n")
+    print(report)
+    return 0 if result.held else 1
+
+
+def _run(plan: Sequence[Injection], options: argparse.Namespace, progress: Progress) -> tuple[Path, Result]:
+    """Run it, and return the folder that has the history and the logs, and the result."""
+    output: Path = options.output or Path("dist/chaos") / f"seed-{options.seed}"
+    output.mkdir(parents=True, exist_ok=True)
+    settings = {} if options.source is None else {"PYTHONPATH": str(options.source.absolute())}
+    postgres = {"fsync": "off"} if options.no_fsync else {}
+    # The system user of PostgreSQL must be able to reach it, which a checkout may not allow.
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-chaos-"))
+    folder.chmod(0o755)
+    try:
+        return output, asyncio.run(run_plan(plan, options.seed, folder, progress, settings, postgres))
     finally:
         for path in folder.iterdir():
             if path.is_file() and path.suffix != ".img":
                 shutil.copy(path, output / path.name)
         shutil.rmtree(folder, ignore_errors=True)
-    progress.done()
-    result.save(output / "result.json")
-    report = text(result, f"make chaos SEED={options.seed} MINUTES={options.minutes:g}")
-    (output / "report.txt").write_text(report + "\n")
-    print(report)
-    return 0 if result.held else 1
 
 
 if __name__ == "__main__":

@@ -149,10 +149,8 @@ def sample_faults(records: Iterable[Record], limits: Limits) -> Iterator[str]:
             continue
         if record["connections"] > limits.connections:
             yield f"{record['connections']} connections at {record['at']}, where {limits.connections} may be"
-        waiting = record["waiting"]
-        for name, count in (waiting if isinstance(waiting, dict) else {"a queue": waiting}).items():
-            if count > limits.waiting:
-                yield f"{count} writes waited in {name} at {record['at']}"
+        if record["waiting"] > limits.waiting:
+            yield f"{record['waiting']} writes waited in a queue at {record['at']}"
         yield from memory.take(record["at"], record["rss"])
 
 

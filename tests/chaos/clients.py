@@ -364,7 +364,7 @@ class Clients:
         self.addresses = addresses
         self.journal = Journal(history)
         self.markets: dict[str, Market] = {}
-        """By role: "admin", "erp", "staff", "payments", "feed" and "imports", each with a key of its own."""
+        """By role: "admin", "erp", "staff", "feed" and "imports", each with a key of its own."""
         self.endpoints: dict[str, dict[str, Any]] = {}
         """As registered, each with its secret, by the name of its receiver."""
         self.desk = Desk()

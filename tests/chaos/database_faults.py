@@ -7,13 +7,13 @@ import functools
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import asyncpg
 import psutil
 
-from tests.chaos.faults import Injection, Kind, Run
+from tests.chaos.faults import Injection, Kind, Run, until
 from tests.chaos.postgres import UNREACHABLE, Node, ServerFailed
 from tests.chaos.scene import Scene
 
@@ -68,7 +68,7 @@ async def backend_is_killed(scene: Scene, injection: Injection) -> None:
     mark = node.log_size()
     pid, state = await _some_backend(node, injection)
     os.kill(pid, signal.SIGKILL)
-    if await _until(lambda: "all server processes terminated; reinitializing" in node.log_since(mark)):
+    if await until(lambda: "all server processes terminated; reinitializing" in node.log_since(mark)):
         injection.saw(f"an {state} backend was killed, and the server started all others anew")
 
 
@@ -77,7 +77,7 @@ async def backend_is_paused(scene: Scene, injection: Injection) -> None:
     pid, state = await _some_backend(scene.pair.primary, injection)
     backend = psutil.Process(pid)
     with _paused(backend):
-        if await _until(lambda: backend.status() == psutil.STATUS_STOPPED):
+        if await until(lambda: backend.status() == psutil.STATUS_STOPPED):
             injection.saw(f"an {state} backend stood still")
         await asyncio.sleep(injection.seconds)
 
@@ -104,9 +104,9 @@ async def database_crashes_in_a_checkpoint(scene: Scene, injection: Injection) -
     postmaster = node.processes()[0]
     checkpoint = asyncio.create_task(node.fetch("checkpoint"))
     try:
-        if await _until(lambda: "checkpoint starting" in node.log_since(mark), poll_seconds=0.002):
+        if await until(lambda: "checkpoint starting" in node.log_since(mark), poll_seconds=0.002):
             postmaster.send_signal(signal.SIGQUIT)
-        if await _until(lambda: not node.is_running()) and "checkpoint complete" not in node.log_since(mark):
+        if await until(lambda: not node.is_running()) and "checkpoint complete" not in node.log_since(mark):
             injection.saw("the server ended after the start of a checkpoint and before its end")
     finally:
         await asyncio.gather(checkpoint, return_exceptions=True)
@@ -159,7 +159,7 @@ async def replication_link_is_cut(scene: Scene, injection: Injection) -> None:
     try:
         link.refuse()
         link.cut()
-        gone = await _until_async(lambda: _has_no_rows(primary, _WAL_SENDERS, standby.name))
+        gone = await until(lambda: _has_no_rows(primary, _WAL_SENDERS, standby.name))
         await _watch_commits(scene, injection, "the WAL sender ended" if gone else "")
     finally:
         await link.accept()
@@ -171,7 +171,7 @@ async def wal_sender_is_killed(scene: Scene, injection: Injection) -> None:
     primary = scene.pair.primary
     sender = psutil.Process(await primary.value(_WAL_SENDERS, _standby(scene).name))
     sender.terminate()
-    if await _until(lambda: not sender.is_running()):
+    if await until(lambda: not sender.is_running()):
         injection.saw(f"the WAL sender {sender.pid} ended")
 
 
@@ -228,7 +228,7 @@ async def disk_is_full(scene: Scene, injection: Injection) -> None:
         await asyncio.to_thread(node.disk.fill)
         with suppress(*UNREACHABLE):
             await node.fetch(statement, seconds=OBSERVE_SECONDS)
-        if await _until(lambda: "No space left on device" in node.log_since(mark)):
+        if await until(lambda: "No space left on device" in node.log_since(mark)):
             panicked = " and went down" if "PANIC" in node.log_since(mark) else ""
             injection.saw(f"the server had no space left{panicked}")
         await asyncio.sleep(injection.seconds)
@@ -242,7 +242,7 @@ async def disk_fails(scene: Scene, injection: Injection) -> None:
     mark = node.log_size()
     try:
         await asyncio.to_thread(node.disk.fail)
-        if await _until(lambda: "Input/output error" in node.log_since(mark)):
+        if await until(lambda: "Input/output error" in node.log_since(mark)):
             panicked = ", and went down" if "PANIC" in node.log_since(mark) else ""
             injection.saw(f"the server's files failed with an I/O error{panicked}")
         await asyncio.sleep(injection.seconds)
@@ -255,7 +255,7 @@ async def disk_hangs(scene: Scene, injection: Injection) -> None:
     node = scene.pair.primary
     try:
         await asyncio.to_thread(node.disk.freeze)
-        if await _until(lambda: any(_waits_for_disk(process) for process in node.processes())):
+        if await until(lambda: any(_waits_for_disk(process) for process in node.processes())):
             injection.saw("a process of the server waited for its disk")
         await asyncio.sleep(injection.seconds)
     finally:
@@ -292,7 +292,7 @@ async def _step_clock(scene: Scene, injection: Injection, seconds: int) -> None:
             offsets = await _clock_offset(connection), new
             return all(abs(offset - before - seconds) < 5 for offset in offsets)
 
-        if await _until_async(has_stepped):
+        if await until(has_stepped):
             injection.saw(f"clock_timestamp() moved by {seconds} s in an old and in a new session")
     finally:
         connection.terminate()
@@ -305,12 +305,12 @@ async def _clock_offset(connection: asyncpg.Connection) -> float:
 
 def _note_step(scene: Scene, seconds: int) -> None:
     scene.pair.step_clock(seconds)
-    scene.clock_stepped_at.append(time.time())
+    scene.clock_steps += 1
     _note_epoch(scene, "clock")
 
 
 def _note_epoch(scene: Scene, why: str) -> None:
-    scene.history.note("epoch", number=scene.pair.promotions + len(scene.clock_stepped_at), why=why)
+    scene.history.note("epoch", number=scene.pair.promotions + scene.clock_steps, why=why)
 
 
 # Parts of several faults
@@ -334,7 +334,7 @@ async def _some_backend(node: Node, injection: Injection) -> tuple[int, str]:
 async def _end(node: Node, injection: Injection, number: signal.Signals) -> None:
     """End the server by a signal to its postmaster; `ensure_whole` starts it."""
     node.processes()[0].send_signal(number)
-    if await _until(lambda: not node.is_running(), seconds=10):
+    if await until(lambda: not node.is_running(), seconds=10):
         injection.saw(f"the postmaster ended by {number.name}")
     await asyncio.sleep(injection.seconds)
 
@@ -394,27 +394,3 @@ def _waits_for_disk(process: psutil.Process) -> bool:
 
 async def _has_no_rows(node: Node, statement: str, *arguments: object) -> bool:
     return not await node.fetch(statement, *arguments)
-
-
-async def _until(
-    condition: Callable[[], bool], *, seconds: float = OBSERVE_SECONDS, poll_seconds: float = POLL_SECONDS
-) -> bool:
-    async def look() -> bool:
-        return condition()
-
-    return await _until_async(look, seconds=seconds, poll_seconds=poll_seconds)
-
-
-async def _until_async(
-    condition: Callable[[], Awaitable[bool]],
-    *,
-    seconds: float = OBSERVE_SECONDS,
-    poll_seconds: float = POLL_SECONDS,
-) -> bool:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            while True:
-                if await condition():
-                    return True
-                await asyncio.sleep(poll_seconds)
-    return False

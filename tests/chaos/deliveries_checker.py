@@ -71,10 +71,10 @@ def deliveries_of(
 
 
 def arrival_of(record: Record) -> Arrival:
-    at: float = record["arrived_at"] if "arrived_at" in record else record["at"]
     return Arrival(
-        at, record.get("receiver", ""), record["delivery"], record["event"], str(record["timestamp"]),
-        record["signature"], record["body"].encode(), record["status"], record.get("answered_at"),
+        record["at"], record.get("receiver", ""), record["delivery"], record["event"],
+        str(record["timestamp"]), record["signature"], record["body"].encode(), record["status"],
+        record.get("answered_at"),
     )  # fmt: skip
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from holdfast.storage.embedded.files import open_descriptor
+from tests.chaos.machine import CannotRun
 
 IMAGE_BYTES = 640 << 20
 FREEZE, THAW = 0xC0045877, 0xC0045878  # FIFREEZE and FITHAW
@@ -19,18 +19,8 @@ FLUSHED, NOT_FLUSHED = 0, 2
 UNMOUNT_SECONDS = 10.0
 
 
-class CannotRun(Exception):
-    """This machine lacks something. The text is a sentence for whoever started the run."""
-
-
-def check_machine() -> None:
-    if os.geteuid() != 0:
-        raise CannotRun("A chaos run mounts file systems, so it must be started by root.")
-    if not Path("/dev/loop-control").exists():
-        raise CannotRun("This machine has no loop devices (/dev/loop-control) for the databases' disks.")
-    for program, package in (("mkfs.ext4", "e2fsprogs"), ("mount", "mount"), ("nsenter", "util-linux")):
-        if shutil.which(program) is None:
-            raise CannotRun(f"{program} is missing; install the package {package}.")
+class DiskFailed(Exception):
+    """What the harness does with a disk failed, by no fault of a plan."""
 
 
 class Disk:
@@ -42,11 +32,16 @@ class Disk:
         self._ballast = folder / "ballast"
 
     def make(self) -> None:
+        """Make and mount it, which not every container may."""
         with self._image.open("wb") as file:
             file.truncate(IMAGE_BYTES)
-        # Nothing is reserved for root, so a full disk is full for everybody.
-        _run("mkfs.ext4", "-q", "-F", "-m", "0", str(self._image))
         self.folder.mkdir(exist_ok=True)
+        try:
+            # Nothing is reserved for root, so a full disk is full for everybody.
+            _run("mkfs.ext4", "-q", "-F", "-m", "0", str(self._image))
+            self.mount()
+        except DiskFailed as failure:
+            raise CannotRun(str(failure)) from failure
 
     def mount(self) -> None:
         _run("mount", "-o", "loop", str(self._image), str(self.folder))
@@ -64,10 +59,10 @@ class Disk:
         give_up_at = time.monotonic() + UNMOUNT_SECONDS
         while self._is_behind(device):
             if time.monotonic() >= give_up_at:
-                raise CannotRun(f"{self.folder} is in use and cannot be unmounted.")
+                raise DiskFailed(f"{self.folder} is in use and cannot be unmounted.")
             for pid in _namespaces_with(device):
                 # A process that has just been killed may still hold it.
-                with suppress(CannotRun):
+                with suppress(DiskFailed):
                     _run("nsenter", f"--target={pid}", "--mount", "umount", str(self.folder))
             time.sleep(0.01)
 
@@ -78,7 +73,6 @@ class Disk:
         return False
 
     def remove(self) -> None:
-        self.thaw()
         self.unmount()
         self._image.unlink(missing_ok=True)
 
@@ -122,7 +116,7 @@ class Disk:
 def _run(*command: str) -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
-        raise CannotRun(f"`{' '.join(command)}` failed: {' '.join(result.stderr.split())}.")
+        raise DiskFailed(f"`{' '.join(command)}` failed: {' '.join(result.stderr.split())}.")
 
 
 def _namespaces_with(device: str) -> list[str]:

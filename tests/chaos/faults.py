@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from inspect import isawaitable
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,3 +51,15 @@ class Kind(NamedTuple):
     """What it takes besides, on a machine of two cores: the plan leaves so much room."""
     weight: int = 2
     """How often it stands in its lane's deck: 1 for what is rare."""
+
+
+async def until(condition: Callable[[], object], *, seconds: float = 3.0, poll_seconds: float = 0.05) -> bool:
+    """Return whether it became true in time. What it returns is awaited if it can be."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while True:
+                found = condition()
+                if await found if isawaitable(found) else found:
+                    return True
+                await asyncio.sleep(poll_seconds)
+    return False

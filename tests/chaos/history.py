@@ -12,15 +12,18 @@ Every record has ``at`` (seconds of this machine's clock, which no fault moves) 
 ``unknown``
     ``call``, ``status`` (None without an answer), ``why``: it may be stored, or not.
 ``arrival``
-    ``receiver``, ``delivery``, ``event``, ``timestamp``, ``signature``, ``body``, ``status`` or None.
+    ``receiver``, ``delivery``, ``event``, ``timestamp``, ``signature``, ``body``, ``status`` and
+    ``answered_at`` or None. Its ``at`` is when the request had come, though it is noted when it has ended.
 ``page``
     ``reader``, ``after`` (the cursor), ``events`` (ids in their order), ``next`` (the cursor).
+``stale``
+    ``call``, ``unit``, ``read``, ``acknowledged``: a read that shows less than was acknowledged before.
 ``fault``
     ``number``, ``fault`` (its name), ``phase``: ``begun``, ``seen`` (with ``effect``) or ``ended``.
 ``sample``
     ``connections`` (of Holdfast to databases), ``rss`` (bytes by process), ``waiting`` (writes in a queue).
 ``epoch``
-    ``why``: "promotion" of the standby, or "clock" for a step of the database's clock.
+    ``number``, ``why``: "promotion" of the standby, or "clock" for a step of the databases' clock.
 ``settled``
     ``seconds`` after the last fault (None: not in time), ``left``: what was not over.
 """

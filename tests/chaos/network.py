@@ -55,10 +55,6 @@ class Link(Relay):
     def is_cutting(self, application: str) -> bool:
         return self.cutting is not None and self.cuts_only in (None, application)
 
-    def vanish(self) -> None:
-        """Lose all connections. New ones work at once."""
-        self.lose(self.current_connections())
-
     def lose(self, connections: Iterable[Connection]) -> None:
         """Let neither side of them get another packet."""
         for connection in connections:

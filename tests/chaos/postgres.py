@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ import psutil
 
 from holdfast.storage.embedded import files
 from holdfast.storage.embedded.cluster import DATABASE, OWNER, Programs, program_environment, program_folder
-from tests.chaos.disk import CannotRun, Disk, check_machine
+from tests.chaos.disk import Disk
+from tests.chaos.machine import check_machine, faketime_library
 
 VERSION = 18
 SUPERUSER = "postgres"
@@ -94,7 +95,6 @@ class Node:
 
     def make_disk(self) -> None:
         self.disk.make()
-        self.disk.mount()
         self._programs.prepare_account(self.data)
         account = self._programs.account
         assert account is not None, "root runs it"
@@ -170,6 +170,15 @@ class Node:
             self._process.send_signal(number)
             wait_until(lambda: not self.is_running(), STOP_SECONDS)
         self.kill()
+
+    def remove(self) -> None:
+        """End it, whatever a fault has left of it, and its disk."""
+        self.disk.thaw()
+        self.signal_all(signal.SIGCONT)
+        try:
+            self.stop(signal.SIGQUIT)
+        finally:
+            self.disk.remove()
 
     def kill(self) -> None:
         """Kill every process of it, also one that is paused or has lost its postmaster."""
@@ -305,15 +314,12 @@ class Pair:
             self.ensure_whole()
 
     def stop(self) -> None:
-        """End and unmount everything."""
+        """End and unmount everything. What fails for one server leaves nothing of the other."""
         self._is_stopping = True
-        with self._lock:
+        with self._lock, ExitStack() as stack:
+            stack.callback(shutil.rmtree, self._sockets, ignore_errors=True)
             for node in self.nodes.values():
-                node.disk.thaw()
-                node.signal_all(signal.SIGCONT)
-                node.stop(signal.SIGQUIT)
-                node.disk.remove()
-            shutil.rmtree(self._sockets, ignore_errors=True)
+                stack.callback(node.remove)
 
     def url(self, *, superuser: bool = False) -> str:
         return self.primary.url(SUPERUSER if superuser else OWNER)
@@ -445,9 +451,3 @@ def _write_at_once(path: Path, text: str) -> None:
     draft.write_text(text)
     draft.chmod(0o644)
     draft.rename(path)
-
-
-def faketime_library() -> Path:
-    for path in Path("/usr/lib").glob("*/faketime/libfaketime.so.1"):
-        return path
-    raise CannotRun("libfaketime is missing; install the package libfaketime.")

@@ -5,32 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable
 from contextlib import suppress
 
 import psutil
 
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage.errors import SchemaError
-from tests.chaos.faults import Injection, Kind, Run
+from tests.chaos.faults import Injection, Kind, Run, until
 from tests.chaos.scene import Scene
-from tests.chaos.servers import Server
+from tests.chaos.servers import CHILDREN, Server
 from tests.support import next_revision
 
 LANE = "processes"
 RESTART_SECONDS = 25.0
 GRACE_SECONDS = 10.0
 """What does not end so long after it was asked to is killed, as by a container's runtime."""
-
-
-async def _until(is_so: Callable[[], object], seconds: float = RESTART_SECONDS) -> bool:
-    """Return whether it became so in time."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            while not is_so():  # noqa: ASYNC110 - other processes cannot set an event
-                await asyncio.sleep(0.05)
-            return True
-    return False
 
 
 def _choose(scene: Scene, injection: Injection) -> Server:
@@ -50,7 +39,10 @@ def _child_killed(kind: str) -> Run:
         if (killed := server.child(kind)) is None:
             return
         os.kill(killed.pid, signal.SIGKILL)
-        if await _until(lambda: (child := server.child(kind)) is not None and child.pid != killed.pid):
+        if await until(
+            lambda: (child := server.child(kind)) is not None and child.pid != killed.pid,
+            seconds=RESTART_SECONDS,
+        ):
             injection.saw(f"process {killed.pid} ended and another one took its place")
 
     return run
@@ -59,7 +51,7 @@ def _child_killed(kind: str) -> Run:
 async def _pause(process: psutil.Process, injection: Injection) -> None:
     os.kill(process.pid, signal.SIGSTOP)
     try:
-        if await _until(lambda: _is_stopped(process), 2):
+        if await until(lambda: _is_stopped(process), seconds=2):
             injection.saw(f"process {process.pid} stood still")
         await asyncio.sleep(injection.seconds)
     finally:
@@ -78,20 +70,22 @@ def _child_paused(kind: str) -> Run:
 
 async def _child_replaced(scene: Scene, injection: Injection) -> None:
     """It hangs until the supervisor notices that it sends no heartbeats."""
-    server, kind = _choose(scene, injection), injection.chance.choice(["web", "work"])
+    server, kind = _choose(scene, injection), injection.chance.choice(CHILDREN)
     if (hung := server.child(kind)) is None:
         return
     os.kill(hung.pid, signal.SIGSTOP)
-    if await _until(lambda: (child := server.child(kind)) is not None and child.pid != hung.pid):
+    if await until(
+        lambda: (child := server.child(kind)) is not None and child.pid != hung.pid, seconds=RESTART_SECONDS
+    ):
         injection.saw(f"process {hung.pid} was killed and replaced")
 
 
 async def _supervisor_killed(scene: Scene, injection: Injection) -> None:
     server = _choose(scene, injection)
-    children = [child for kind in ("web", "work") if (child := server.child(kind)) is not None]
+    children = [child for kind in CHILDREN if (child := server.child(kind)) is not None]
     await server.kill()
     try:
-        if await _until(lambda: not any(child.is_running() for child in children)):
+        if await until(lambda: not any(child.is_running() for child in children), seconds=RESTART_SECONDS):
             injection.saw(f"the children {[child.pid for child in children]} ended with it")
         await asyncio.sleep(injection.seconds)
     finally:
@@ -108,7 +102,7 @@ async def _all_killed(scene: Scene, injection: Injection) -> None:
     server = _choose(scene, injection)
     family = await server.kill_all()
     try:
-        if await _until(lambda: not any(process.is_running() for process in family)):
+        if await until(lambda: not any(process.is_running() for process in family), seconds=RESTART_SECONDS):
             injection.saw(f"{len(family)} processes ended at once")
         await asyncio.sleep(injection.seconds)
     finally:

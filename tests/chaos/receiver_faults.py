@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
 
 from tests.chaos import receivers as behaviours
-from tests.chaos.faults import Injection, Kind, Run
+from tests.chaos.faults import Injection, Kind, Run, until
 from tests.chaos.receivers import NAMES, Behaviour, Receivers
 from tests.chaos.scene import Scene
-from tests.support.delivery_engine import eventually
 
 LANE = "receivers"
 _EFFECT_SECONDS = 3.0
 """Where no request has come in time, wait for one for so long."""
-
-
-async def _until(is_so: Callable[[], object]) -> None:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_EFFECT_SECONDS):
-            await eventually(is_so)
 
 
 def _behaving(behaviour: Behaviour | None) -> Run:
@@ -30,7 +21,7 @@ def _behaving(behaviour: Behaviour | None) -> Run:
         names = injection.chance.sample(NAMES, injection.chance.randint(1, len(NAMES)))
         with scene.receivers.behaving(behaviour or scene.receivers.redirect(), names) as met:
             await asyncio.sleep(injection.seconds)
-            await _until(met.total)
+            await until(met.total, seconds=_EFFECT_SECONDS)
             if met:
                 injection.saw(", ".join(f"{count} requests to {name}" for name, count in met.items()))
 
@@ -43,7 +34,7 @@ async def _down(scene: Scene, injection: Injection) -> None:
     await receivers.close()
     try:
         await asyncio.sleep(injection.seconds)
-        await _until(lambda: receivers.questions() > asked)
+        await until(lambda: receivers.questions() > asked, seconds=_EFFECT_SECONDS)
         if lookups := receivers.questions() - asked:
             injection.saw(f"{lookups} lookups of receivers whose ports were closed")
     finally:
@@ -74,7 +65,7 @@ async def _see_questions(receivers: Receivers, injection: Injection, what: str) 
     await receivers.close()
     await receivers.open()
     await asyncio.sleep(injection.seconds)
-    await _until(lambda: receivers.questions() > before)
+    await until(lambda: receivers.questions() > before, seconds=_EFFECT_SECONDS)
     if asked := receivers.questions() - before:
         injection.saw(f"{asked} {what}")
 

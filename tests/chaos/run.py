@@ -17,7 +17,7 @@ import httpx
 import psutil
 
 from tests.chaos import checker, state
-from tests.chaos.clients import SETTINGS as LIMITS
+from tests.chaos.clients import SETTINGS as OF_CLIENTS
 from tests.chaos.clients import Clients
 from tests.chaos.faults import Injection
 from tests.chaos.history import History, read
@@ -32,7 +32,7 @@ from tests.support.server import HOLDFAST, environment
 
 HOLD_SECONDS, LEASE_SECONDS = 5, 8
 SETTINGS = {
-    **LIMITS,
+    **OF_CLIENTS,
     "HOLDFAST_HOLD_SECONDS": str(HOLD_SECONDS),
     "HOLDFAST_RETRY_FIRST_GAP_SECONDS": "0.2",
     "HOLDFAST_ATTEMPT_TIMEOUT_SECONDS": "1",
@@ -50,7 +50,6 @@ UNSETTLED = """
         (select count(*) from event where position is null) as "not in the feed",
         (select count(*) from unit where status = 'held') as held
 """
-
 QUEUE_BUCKET = re.compile(r'^holdfast_write_queue_bucket\{le="([^"]+)"\} (\S+)$', re.MULTILINE)
 
 Progress = Callable[[str], None]
@@ -66,11 +65,15 @@ class Samples:
         self._http = httpx.AsyncClient(headers=headers, timeout=2, verify=NO_TLS)
 
     async def run(self) -> None:
-        while True:
-            connections, rss = await asyncio.to_thread(self._look)
-            waiting = [await self._waiting(address) for address in self._scene.servers.addresses]
-            self._scene.history.note("sample", connections=connections, rss=rss, waiting=max(waiting))
-            await asyncio.sleep(1)
+        async with self._http:
+            while True:
+                await self._note()
+                await asyncio.sleep(1)
+
+    async def _note(self) -> None:
+        connections, rss = await asyncio.to_thread(self._look)
+        waiting = [await self._waiting(address) for address in self._scene.servers.addresses]
+        self._scene.history.note("sample", connections=connections, rss=rss, waiting=max(waiting))
 
     def _look(self) -> tuple[int, dict[str, int]]:
         connections, rss = 0, {}
@@ -200,6 +203,7 @@ async def _run_lane(
             await injection.kind.run(scene, injection)
         except Exception as failure:  # noqa: BLE001 - the other faults go on; the run fails for it
             errors.append(f"{injection.kind.name} at {injection.at} s: {failure!r}")
+            progress(f"The harness failed: {errors[-1]}")
         if injection.effect:
             scene.history.note("fault", **record, phase="seen", effect=injection.effect)
         injection.ended_at = scene.history.note("fault", **record, phase="ended")
@@ -237,8 +241,13 @@ async def _check_backup(scene: Scene) -> list[str]:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    output, _ = await process.communicate()
-    shutil.rmtree(data, ignore_errors=True)
+    try:
+        output, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            await process.wait()
+        shutil.rmtree(data, ignore_errors=True)
     if process.returncode != 0:
         return [f"the backup {backups[-1].name} could not be restored: {output.decode()[-300:]}"]
     return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,4 +28,5 @@ class Scene:
     """Two installations of `holdfast serve`, each with a supervisor, a web process and a worker."""
     receivers: Receivers
     clients: Clients
-    clock_stepped_at: list[float] = field(default_factory=list)
+    clock_steps: int = 0
+    """How often a fault has set the clock of the databases."""

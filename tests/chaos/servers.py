@@ -17,7 +17,7 @@ from tests.support.server import HOLDFAST, READY, environment
 
 READY_SECONDS = 60.0
 METRICS_TOKEN = "metrics-of-the-chaos-run"
-KINDS = ("web", "work")
+CHILDREN = ("web", "work")
 
 
 class Server:
@@ -29,7 +29,12 @@ class Server:
         self.log = folder / f"serve-{name}.log"
         self._output = folder / f"serve-{name}.out"
         self._prefix = prefix
-        self._settings = {**settings, "HOLDFAST_DATA_DIR": str(folder / f"data-{name}")}
+        # What a killed process leaves of its temporary files is removed with the folder.
+        self._settings = {
+            **settings,
+            "HOLDFAST_DATA_DIR": str(folder / f"data-{name}"),
+            "TMPDIR": str(folder),
+        }
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -71,7 +76,7 @@ class Server:
         """Return all that run, by a name that a restarted process does not share with the one before."""
         found = {}
         if self.is_running:
-            for kind in KINDS:
+            for kind in CHILDREN:
                 if (child := self.child(kind)) is not None:
                     found[f"{kind} {self.name}:{child.pid}"] = child
             found[f"supervisor {self.name}:{self.supervisor.pid}"] = self.supervisor

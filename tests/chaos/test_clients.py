@@ -15,6 +15,8 @@ from tests.support.server import serving
 from tests.support.sql import Sql, connected
 from tests.support.webhooks import NOBODY_LISTENS
 
+pytestmark = pytest.mark.slow
+
 OPERATIONS = {
     "put", "put-bulk", "patch", "set-status", "read", "hold", "sign", "cancel", "pay", "confirm-deposit",
     "close-sale", "cancel-booking", "mark-refunded", "take-off-sale", "put-on-sale", "revoke-sale",
@@ -22,8 +24,6 @@ OPERATIONS = {
 }  # fmt: skip
 AT_LEAST = 400
 RECEIVERS = {name: f"{NOBODY_LISTENS}/{name}" for name in ("ordered", "flaky", "hanging")}
-
-
 AT_REST = """
     select not exists (select from unit where status = 'held')
         and not exists (select from event where position is null)

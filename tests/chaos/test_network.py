@@ -125,7 +125,7 @@ async def test_new_connections_work_at_once_when_the_old_ones_were_lost(
 ) -> None:
     link = network.app["one"]
     lost = await connect(through(postgres_url, link))
-    link.vanish()
+    link.lose(link.current_connections())
     unanswered = asyncio.create_task(lost.fetchval("select 1"))
     connection = await connect(through(postgres_url, link))
     assert await connection.fetchval("select 2") == 2
@@ -201,7 +201,10 @@ async def test_a_connection_is_reset_while_the_server_is_down(tmp_path: Path) ->
             await connect(f"postgresql://holdfast@127.0.0.1:{network.app['one'].port}/holdfast")
 
 
-FAULTS = [pytest.param(kind, id=kind.name) for kind in network_faults.KINDS]
+FAULTS = [
+    pytest.param(kind, id=kind.name, marks=[pytest.mark.slow] * (number > 0))
+    for number, kind in enumerate(network_faults.KINDS)
+]
 
 
 async def inject(kind: Kind, network: Network) -> Injection:

@@ -13,26 +13,15 @@ import asyncpg
 import pytest
 
 from tests.chaos.database_faults import KINDS
-from tests.chaos.disk import CannotRun, check_machine
 from tests.chaos.faults import Injection
 from tests.chaos.history import History
-from tests.chaos.postgres import UNREACHABLE, Node, Pair, faketime_library
+from tests.chaos.postgres import UNREACHABLE, Node, Pair
 from tests.chaos.scene import Scene
 from tests.support.relay import Relay
 
 NEED_NETWORK = {"the standby is promoted", "the replication link is cut"}
 
-
-def _why_not() -> str:
-    try:
-        check_machine()
-        faketime_library()
-    except CannotRun as reason:
-        return str(reason)
-    return ""
-
-
-pytestmark = pytest.mark.skipif(bool(_why_not()), reason=_why_not())
+pytestmark = pytest.mark.usefixtures("able_machine")
 
 
 @asynccontextmanager
@@ -76,6 +65,7 @@ def lose_power(*nodes: Node) -> None:
         node.disk.mount()
 
 
+@pytest.mark.slow
 async def test_a_commit_survives_the_power_loss_of_both(tmp_path: Path) -> None:
     async with running_pair(tmp_path) as pair:
         await execute(pair, "insert into kept values (1)")
@@ -95,6 +85,7 @@ async def test_without_fsync_a_power_loss_takes_commits_away(tmp_path: Path) -> 
         assert await numbers(pair) == [1]
 
 
+@pytest.mark.slow
 async def test_a_disk_loses_its_power_though_another_mount_namespace_has_it(tmp_path: Path) -> None:
     async with running_pair(tmp_path) as pair:
         other = await asyncio.create_subprocess_exec(
@@ -111,6 +102,7 @@ async def test_a_disk_loses_its_power_though_another_mount_namespace_has_it(tmp_
             await other.wait()
 
 
+@pytest.mark.slow
 async def test_the_promoted_standby_has_every_commit_and_the_old_primary_follows_it(tmp_path: Path) -> None:
     async with running_pair(tmp_path) as pair:
         old, new = pair.nodes["one"], pair.nodes["two"]
@@ -129,14 +121,15 @@ async def test_the_promoted_standby_has_every_commit_and_the_old_primary_follows
         assert await numbers(pair) == [1, 2]
 
 
-@pytest.mark.parametrize("offset", [600, -600])
-async def test_the_clock_moves_in_open_sessions(tmp_path: Path, offset: int) -> None:
+@pytest.mark.slow
+async def test_the_clock_moves_in_open_sessions_ahead_and_back(tmp_path: Path) -> None:
     async with running_pair(tmp_path) as pair:
         connection = await pair.primary.connect()
-        before = await connection.fetchval("select clock_timestamp()")
-        pair.step_clock(offset)
-        moved = f"abs(extract(epoch from clock_timestamp() - '{before}')) > 500"
-        await connection.execute(f"do $$ begin while not {moved} loop null; end loop; end $$", timeout=5)
+        for offset in (600, -600):
+            before = await connection.fetchval("select clock_timestamp()")
+            pair.step_clock(offset)
+            moved = f"abs(extract(epoch from clock_timestamp() - '{before}')) > 500"
+            await connection.execute(f"do $$ begin while not {moved} loop null; end loop; end $$", timeout=5)
         connection.terminate()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -23,7 +22,8 @@ from tests.chaos.history import History, read
 from tests.chaos.receivers import Behaviour, Receivers
 from tests.support.delivery_engine import eventually
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has port 53 and mounts")
+# Only root has port 53 and mounts.
+pytestmark = pytest.mark.usefixtures("able_machine")
 
 RESOLVE = """
 import asyncio, sys
@@ -144,7 +144,10 @@ async def test_a_server_asks_our_name_server(receivers: Receivers) -> None:
     assert await answer == "127.0.0.1"
 
 
-FAULTS = [pytest.param(kind, id=kind.name) for kind in receiver_faults.KINDS]
+FAULTS = [
+    pytest.param(kind, id=kind.name, marks=[pytest.mark.slow] * (number > 0))
+    for number, kind in enumerate(receiver_faults.KINDS)
+]
 
 
 async def inject(kind: Kind, receivers: Receivers) -> Injection:

@@ -1,6 +1,5 @@
 """One run of a minute, and the controls: what is broken on purpose is noticed."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +9,9 @@ import pytest
 from tests.chaos.__main__ import CANNOT_RUN
 from tests.chaos.controls import CONTROLS, Control, apply
 from tests.chaos.report import Result
+from tests.support.programs import is_required
 
 ROOT = Path(__file__).parents[2]
-REQUIRED = "REQUIRE_CHAOS"
 
 
 def run(output: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -23,7 +22,8 @@ def run(output: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
-    if done.returncode == CANNOT_RUN and not os.environ.get(REQUIRED):
+    assert "usage: " not in done.stderr, done.stderr
+    if done.returncode == CANNOT_RUN and not is_required("chaos"):
         pytest.skip(done.stdout.strip())
     return done
 

@@ -22,7 +22,7 @@ OFFERS = "/v1/storefront/projects/tower/units"
 OFFICE = "/v1/backoffice/projects"
 # More than there are connections, so that each kind of them is used before and after.
 AT_ONCE = 8
-ENOUGH = 40
+ENOUGH = 15
 
 Step = Callable[[httpx.AsyncClient, str, int], Awaitable[httpx.Response]]
 
@@ -96,6 +96,7 @@ class Load:
             return self.statuses.copy()
 
 
+@pytest.mark.slow
 async def test_requests_meet_the_next_revision_without_an_error_of_ours(
     server: RunningServer, postgres_url: str, key: str
 ) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+import pytest
 from anyio.from_thread import start_blocking_portal
 
 from tests.support.bodies import minimal
@@ -73,6 +74,7 @@ def standby_away(url: str) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_reads_of_every_surface_go_on(
     real_server: RunningServer, database_url: str, sql: Sql, keys: Keys
 ) -> None:

@@ -1,7 +1,8 @@
 """Migrations while others read and write: nobody waits long for them, and they wait for everybody."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import asyncpg
 import pytest
@@ -40,7 +41,20 @@ DEADLOCKED = (
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "LOCK_PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(schema, "LOCK_PAUSE_SECONDS", 0.05)
+
+
+@asynccontextmanager
+async def of_database(connection: asyncpg.Connection, **settings: str) -> AsyncIterator[None]:
+    """Let every session that begins in the block have these settings."""
+    name = await connection.fetchval("select current_database()")
+    try:
+        for setting, chosen in settings.items():
+            await connection.execute(f"alter database {name} set {setting} = {chosen}")
+        yield
+    finally:
+        for setting in settings:
+            await connection.execute(f"alter database {name} reset {setting}")
 
 
 @pytest.fixture
@@ -50,8 +64,12 @@ def reasons(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
 
 
 async def test_a_migration_behind_a_long_reader_keeps_nobody_waiting_and_is_applied_after_it(
-    database: Database, postgres_url: str, reasons: Callable[[], list[str]]
+    database: Database,
+    postgres_url: str,
+    reasons: Callable[[], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(schema, "_LOCK_TIMEOUT", "set local lock_timeout = '200ms'")
     project_id, code = await new_unit(database)
     async with connected(postgres_url) as reader:
         await reader.execute("set application_name = 'a long report'")
@@ -77,9 +95,11 @@ async def test_a_migration_behind_a_long_reader_keeps_nobody_waiting_and_is_appl
 async def test_a_migration_that_is_the_victim_of_a_deadlock_is_tried_again(
     postgres_url: str, reasons: Callable[[], list[str]]
 ) -> None:
-    async with connected(postgres_url) as look, connected(postgres_url) as other:
-        name = await look.fetchval("select current_database()")
-        await look.execute(f'alter database "{name}" set deadlock_timeout = 10')
+    async with (
+        connected(postgres_url) as look,
+        connected(postgres_url) as other,
+        of_database(look, deadlock_timeout="10"),
+    ):
         await other.execute("set deadlock_timeout = '1h'")
         async with other.transaction():
             await other.execute("lock table booking in exclusive mode")
@@ -94,10 +114,11 @@ async def test_a_migration_that_is_the_victim_of_a_deadlock_is_tried_again(
 async def test_who_migrates_second_waits_for_the_first_whatever_timeouts_the_database_has(
     postgres_url: str, reasons: Callable[[], list[str]]
 ) -> None:
-    async with connected(postgres_url) as first, connected(postgres_url) as look:
-        name = await look.fetchval("select current_database()")
-        for setting in ("lock_timeout", "statement_timeout"):
-            await look.execute(f'alter database "{name}" set {setting} = 50')
+    async with (
+        connected(postgres_url) as first,
+        connected(postgres_url) as look,
+        of_database(look, lock_timeout="50", statement_timeout="50"),
+    ):
         await first.execute("select pg_advisory_lock($1)", schema.ADVISORY_LOCK)
         migrating = asyncio.create_task(next_revision.apply(as_owner(postgres_url)))
         waited = (
