@@ -157,6 +157,8 @@ async def deployed(
                 seed,
             )
             await clients.prepare()
+            # A power loss without fsync would leave no database at all.
+            await asyncio.to_thread(pair.flush)
             yield Scene(folder, history, pair, network, servers, receivers, clients)
         finally:
             await asyncio.shield(_tear_down(servers, pair))

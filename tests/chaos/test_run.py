@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.__main__ import CANNOT_RUN
-from tests.chaos.controls import CONTROLS, Control, apply
+from tests.chaos.controls import CONTROLS, SEED, Control, apply
 from tests.chaos.report import Result
 from tests.support.programs import is_required
 
@@ -38,11 +38,9 @@ def test_nothing_is_lost_in_a_minute_of_faults(tmp_path: Path) -> None:
 @pytest.mark.control
 @pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.name)
 def test_what_is_broken_on_purpose_is_noticed(control: Control, tmp_path: Path) -> None:
-    faults = [part for name in control.faults for part in ("--only", name)]
     source = apply(control, tmp_path)
-    done = run(
-        tmp_path, "--seed", "1", "--minutes", "0.5", "--source", str(source), *faults, *control.arguments
-    )
+    plan = ("--seed", str(SEED), "--only", control.fault, "--count", str(control.faults))
+    done = run(tmp_path, *plan, "--source", str(source), *control.arguments)
     assert done.returncode == 1, done.stdout + done.stderr[-3000:]
     found = set(Result.load(tmp_path / "result.json").violations)
     assert found & control.found_by, done.stdout
