@@ -26,6 +26,8 @@ from tests.support.unit_history import Row
 
 ELSEWHERE = "elsewhere"
 """The receiver to which others redirect."""
+STEP_SECONDS = 3.0
+"""How long a session of the database may still have the old time after a step of the clock."""
 COMMIT_SECONDS = 1.0
 """How much later than its time an endpoint may have been committed."""
 
@@ -206,7 +208,7 @@ def _gap_faults(found: Deliveries, pairs: Sequence[Matched]) -> Iterator[str]:
 
 
 def _has_step(found: Deliveries, since: float, until: float) -> bool:
-    return any(since - COMMIT_SECONDS <= at <= until + COMMIT_SECONDS for at in found.clock_stepped_at)
+    return any(since - STEP_SECONDS <= at <= until + COMMIT_SECONDS for at in found.clock_stepped_at)
 
 
 def _signature_faults(found: Deliveries, delivery: Row, arrivals: Sequence[Arrival]) -> Iterator[str]:
