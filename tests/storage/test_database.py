@@ -102,6 +102,23 @@ async def test_a_late_statement_is_not_stored(postgres_url: str, database: Datab
     assert await value(database, "select number from waited") == 1
 
 
+async def test_a_slow_write_holds_up_no_write_for_another_purpose(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WRITE_FOR_READER_SECONDS", 0.01)
+    standby, written = asyncio.Event(), asyncio.Event()
+
+    async def write() -> None:
+        written.set()
+
+    await database.write_for_reader("reports", standby.wait)
+    await database.write_for_reader("reports", write)
+    assert not written.is_set()
+    await database.write_for_reader("events", write)
+    assert written.is_set()
+    standby.set()
+
+
 async def test_a_look_along_the_indexes_leaves_the_planner_as_it_was(database: Database) -> None:
     planner = "select name, setting from pg_settings where name like 'enable_%'"
     async with database.reading_snapshot() as connection:

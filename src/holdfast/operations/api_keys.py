@@ -199,6 +199,8 @@ class ApiKeyCache:
         if task is None:
             task = self._lookups[text] = asyncio.create_task(self._look_up(text))
             task.add_done_callback(lambda _: self._lookups.pop(text, None))
+            # A failure is logged otherwise, if its requests have gone.
+            task.add_done_callback(lambda one: one.cancelled() or one.exception())
         return await asyncio.shield(task)
 
     async def _look_up(self, text: str) -> Key | None:

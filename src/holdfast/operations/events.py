@@ -127,7 +127,7 @@ class EventFeed:
         """From where to where it is read. Numbers first: an acknowledged event is always there, unless the
         database commits nothing for want of its standby."""
         if await self._database.read(events.any_unnumbered):
-            await self._database.write_for_reader(self.number)
+            await self._database.write_for_reader("events", self.number)
         ends = await self._database.read(events.ends)
         if after is not None and after < ends.trimmed:
             raise CursorExpired

@@ -95,7 +95,9 @@ class Login:
         if takes_notice or is_click:
             update = partial(login.update_session, takes_notice=takes_notice, is_click=is_click)
             with suppress(DatabaseUnavailable):
-                await self._database.write_for_reader(lambda: self._database.write(update, found.session_id))
+                await self._database.write_for_reader(
+                    "sessions", lambda: self._database.write(update, found.session_id)
+                )
         return found
 
     async def sign_in(self, email: str, password: str, client: LoginClient) -> NewSession:

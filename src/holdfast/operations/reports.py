@@ -73,7 +73,7 @@ class Reports:
             async with self._database.writing() as connection:
                 await statement(connection, argument)
 
-        await self._database.write_for_reader(write)
+        await self._database.write_for_reader("reports", write)
 
     async def _load(self, project_id: UUID, number_of_days: int, zone: str) -> tuple[ProjectFigures, bool]:
         """Return also whether units were created that have to be counted first."""

@@ -152,7 +152,7 @@ class Database:
         self._writers = pool(writers, _PLAN_ONCE, connection_class=_WritingConnection, init=_load_row_widths)
         self._readers = pool(readers, {}, command_timeout=COMMAND_TIMEOUT_SECONDS)
         self._notifier = Notifier(self._notify)
-        self._slow_write: asyncio.Future[object] | None = None
+        self._slow_writes: dict[str, asyncio.Future[object]] = {}
         self.project_cache: ProjectCache = {}
 
     async def __aenter__(self) -> Self:
@@ -246,17 +246,19 @@ class Database:
             await wait_for_standby(connection)
             return found
 
-    async def write_for_reader(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    async def write_for_reader(self, purpose: str, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Do what a read would have written first, but let the read go on after a moment: without its
-        synchronous standby a server commits nothing. While one write is so slow, the next are left out."""
-        if self._slow_write is not None and not self._slow_write.done():
+        synchronous standby a server commits nothing. While one write is so slow, the next for the same
+        purpose are left out."""
+        slow = self._slow_writes.get(purpose)
+        if slow is not None and not slow.done():
             return
         task = asyncio.ensure_future(work())
         task.add_done_callback(lambda one: one.cancelled() or one.exception())  # or it is logged
         if (await asyncio.wait((task,), timeout=WRITE_FOR_READER_SECONDS))[0]:
             task.result()
         else:
-            self._slow_write = task
+            self._slow_writes[purpose] = task
 
     async def replace_connections(self) -> None:
         """Replace the connections when the tables are no longer what they were when the plans were made."""
