@@ -136,6 +136,7 @@ def test_nothing_is_given_out_twice_whichever_moment_is_recovered_how_often(copi
         assert len(set.union(*given)) == sum(map(len, given)), kind
 
 
+@pytest.mark.slow
 def test_without_it_everything_would_be_given_out_twice(copies: Copies) -> None:
     """The control: what the test above looks for is there."""
     given = []
@@ -148,6 +149,7 @@ def test_without_it_everything_would_be_given_out_twice(copies: Copies) -> None:
         assert given[0][kind] & given[1][kind], kind
 
 
+@pytest.mark.slow
 def test_a_change_with_an_etag_of_the_lost_time_is_refused(copies: Copies) -> None:
     with running(copies.make()) as office:
         made = units(office)
@@ -184,6 +186,7 @@ def test_it_is_refused_while_the_service_runs_and_does_no_harm_twice(copies: Cop
         assert len(give_out(office, end)["references"]) == 3
 
 
+@pytest.mark.slow
 def test_reports_count_events_on_both_sides_of_the_gap(copies: Copies) -> None:
     url = copies.make()
     advance(url)
