@@ -35,6 +35,13 @@ def test_nothing_is_lost_in_a_minute_of_faults(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].startswith("Everything held; ")
 
 
+@pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.name)
+def test_the_code_still_has_what_a_control_breaks(control: Control, tmp_path: Path) -> None:
+    source = apply(control, tmp_path)
+    for edit in control.edits:
+        assert edit.new in (source / "holdfast" / edit.path).read_text()
+
+
 @pytest.mark.control
 @pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.name)
 def test_what_is_broken_on_purpose_is_noticed(control: Control, tmp_path: Path) -> None:
