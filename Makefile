@@ -52,7 +52,7 @@ chaos: $(VENV)/.dev ## Break a deployment on this machine and check that nothing
 	@$(BIN)/python -m tests.chaos --seed $(SEED) --minutes $(MINUTES) $(ARGS)
 
 controls: $(VENV)/.dev ## Break the code on purpose, five times, and see whether `make chaos` notices
-	$(BIN)/pytest -m control tests/chaos $(ARGS)
+	$(BIN)/pytest --numprocesses 2 -m control tests/chaos $(ARGS)
 
 coverage: $(VENV)/.dev $(VENV)/.npm ## Measure which branches `make test` runs (COVERED=all: `make check`)
 	$(BIN)/coverage erase

@@ -30,7 +30,7 @@ from tests.chaos.servers import METRICS_TOKEN, Servers
 from tests.support.client import NO_TLS
 from tests.support.server import HOLDFAST, environment
 
-HOLD_SECONDS, LEASE_SECONDS = 5, 8
+HOLD_SECONDS, LEASE_SECONDS = 5, 3
 SETTINGS = {
     **OF_CLIENTS,
     "HOLDFAST_HOLD_SECONDS": str(HOLD_SECONDS),
