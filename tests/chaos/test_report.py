@@ -36,7 +36,7 @@ def test_a_run_that_held_says_so_in_its_last_line() -> None:
     last = text(HELD, "make chaos SEED=7 MINUTES=1.5").splitlines()[-2:]
     assert last == [
         "Run it again with: make chaos SEED=7 MINUTES=1.5",
-        "Everything held; faults seen: 1 of 1 kinds; writes acknowledged: 1,200; deliveries received: 3,600.",
+        "Everything held; faults seen: 1 (1 kinds); writes acknowledged: 1,200; deliveries received: 3,600.",
     ]
 
 
