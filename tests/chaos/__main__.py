@@ -29,6 +29,8 @@ KINDS: list[Kind] = [
 ]
 CANNOT_RUN, STOPPED = 2, 130
 
+LONGEST_MINUTES = 60
+
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
@@ -44,6 +46,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     unknown = set(options.only) - {kind.name for kind in KINDS}
     if unknown:
         parser.error(f"no such fault: {', '.join(sorted(unknown))}")
+    if not 0 < options.minutes <= LONGEST_MINUTES:
+        parser.error(f"--minutes must be more than 0 and at most {LONGEST_MINUTES}")
     if options.count and len(options.only) != 1:
         parser.error("--count needs one --only")
     return options

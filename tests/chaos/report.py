@@ -190,7 +190,7 @@ def _end(result: Result, command: str) -> Iterator[str]:
     yield f"Run it again with: {command}"
     seen = [fault for fault in result.faults if fault.effect]
     counts = (
-        f"faults seen: {len(seen)} of {result.kinds_seen} kinds;"
+        f"faults seen: {len(seen)} ({result.kinds_seen} kinds);"
         f" writes acknowledged: {result.acknowledged:,}; deliveries received: {result.arrivals:,}"
     )
     if result.held:
