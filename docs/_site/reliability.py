@@ -52,7 +52,7 @@ def _failovers(found: dict[str, Any]) -> Iterator[str]:
     if found["released late"]:
         middle, most = found["released late"]
         yield (
-            f"| Holds released by the clock, and how late | {found['holds released']:,};"
+            f"| Holds that lapsed, and how much later a receiver knew | {found['holds released']:,};"
             f" {middle} s in the median, {most} s at most |"
         )
 

@@ -18,7 +18,6 @@ from tests.chaos.report import Result, fault_rows
 from tests.chaos.state import FinalState
 
 RESULTS = Path(__file__).parent / "results"
-SWEEPS_ACTOR = "clock"
 
 
 def summarise(folders: Sequence[Path]) -> dict[str, Any]:
@@ -45,7 +44,7 @@ def failovers(folder: Path) -> dict[str, Any]:
         for record in read(folder / "history.jsonl")
         if record["kind"] == "arrival" and 200 <= (record["status"] or 0) < 300
     )
-    late = _seconds_late(FinalState.load(folder / "state.json"))
+    late = _seconds_late(folder)
     return {
         "failovers": len(pauses),
         "acknowledged": result.acknowledged,
@@ -58,15 +57,24 @@ def failovers(folder: Path) -> dict[str, Any]:
     }
 
 
-def _seconds_late(state: FinalState) -> list[float]:
-    """Return for each hold that the clock has ended how long after its end that was written."""
-    late = []
-    for entry in state.audit_entries:
-        expired_at = (entry["before"] or {}).get("holdExpiresAt")
-        if entry["actor_kind"] == SWEEPS_ACTOR and expired_at:
-            at = datetime.fromisoformat(str(entry["at"]))
-            late.append((at - datetime.fromisoformat(str(expired_at))).total_seconds())
-    return late
+def _seconds_late(folder: Path) -> list[float]:
+    """Return for each hold that the clock has ended how long after its end the first receiver knew."""
+    state = FinalState.load(folder / "state.json")
+    known_at: dict[str, float] = {}
+    for record in read(folder / "history.jsonl"):
+        if record["kind"] == "arrival":
+            known_at.setdefault(record["delivery"], record["at"])
+    first: dict[tuple[str, str], float] = {}
+    times = {(event["unit_id"], event["unit_version"]): event["created_at"] for event in state.events}
+    for delivery in state.deliveries:
+        if (at := known_at.get(delivery["id"])) is not None:
+            unit_id = delivery["unit_id"]
+            ended = unit_id, times[unit_id, delivery["unit_version"]]
+            first[ended] = min(at, first.get(ended, at))
+    by_clock = ((one["subject_id"], one["at"]) for one in state.audit_entries if one["actor_kind"] == "clock")
+    return [
+        first[ended] - datetime.fromisoformat(ended[1]).timestamp() for ended in by_clock if ended in first
+    ]
 
 
 def main(arguments: Sequence[str]) -> int:
