@@ -351,7 +351,6 @@ def _errors(operation: Operation) -> list[type[Exception]]:
         http.BodyTooLarge,
         domain.InvalidInput,
         domain.DatabaseUnavailable,
-        domain.SchemaNotCurrent,
         *([] if operation.method == "GET" else [domain.Overloaded]),
     ]
     if operation.body is not None:
