@@ -132,15 +132,31 @@ async def _next_revision(scene: Scene, injection: Injection) -> None:
                 await asyncio.sleep(0.5)
 
 
+def _kind(
+    name: str,
+    run: Run,
+    seconds: tuple[float, float] = (0.0, 0.0),
+    *,
+    takes_seconds: float,
+    weight: int = 2,
+) -> Kind:
+    async def run_unless_gone(scene: Scene, injection: Injection) -> None:
+        # A process may end by itself in that moment; then the fault has no effect.
+        with suppress(psutil.NoSuchProcess, ProcessLookupError):
+            await run(scene, injection)
+
+    return Kind(name, LANE, run_unless_gone, seconds, takes_seconds, weight)
+
+
 KINDS = [
-    Kind("a web process is killed", LANE, _child_killed("web"), takes_seconds=2),
-    Kind("a worker is killed", LANE, _child_killed("work"), takes_seconds=2),
-    Kind("a web process is paused", LANE, _child_paused("web"), (1, 4), takes_seconds=0.2),
-    Kind("a worker is paused", LANE, _child_paused("work"), (1, 4), takes_seconds=0.2),
-    Kind("a process hangs until it is replaced", LANE, _child_replaced, takes_seconds=13),
-    Kind("a supervisor is killed", LANE, _supervisor_killed, (0, 1), takes_seconds=4),
-    Kind("a supervisor is paused", LANE, _supervisor_paused, (1, 4), takes_seconds=0.2),
-    Kind("an installation is killed", LANE, _all_killed, (0, 1), takes_seconds=4),
-    Kind("rolling restart", LANE, _rolling_restart, takes_seconds=9),
-    Kind("the next schema revision is applied", LANE, _next_revision, takes_seconds=1.5, weight=3),
+    _kind("a web process is killed", _child_killed("web"), takes_seconds=2),
+    _kind("a worker is killed", _child_killed("work"), takes_seconds=2),
+    _kind("a web process is paused", _child_paused("web"), (1, 4), takes_seconds=0.2),
+    _kind("a worker is paused", _child_paused("work"), (1, 4), takes_seconds=0.2),
+    _kind("a process hangs until it is replaced", _child_replaced, takes_seconds=13),
+    _kind("a supervisor is killed", _supervisor_killed, (0, 1), takes_seconds=4),
+    _kind("a supervisor is paused", _supervisor_paused, (1, 4), takes_seconds=0.2),
+    _kind("an installation is killed", _all_killed, (0, 1), takes_seconds=4),
+    _kind("rolling restart", _rolling_restart, takes_seconds=9),
+    _kind("the next schema revision is applied", _next_revision, takes_seconds=1.5, weight=3),
 ]

@@ -22,7 +22,7 @@ from tests.chaos.clients import Clients
 from tests.chaos.faults import Injection
 from tests.chaos.history import History, read
 from tests.chaos.network import Network
-from tests.chaos.postgres import Pair
+from tests.chaos.postgres import UNREACHABLE, Pair
 from tests.chaos.receivers import Receivers
 from tests.chaos.report import Result
 from tests.chaos.scene import Scene
@@ -219,7 +219,7 @@ async def _settle(scene: Scene) -> None:
     """Wait until every event has its place, every delivery its end and every hold too."""
     began_at, left = time.monotonic(), {"unknown": 1}
     while any(left.values()) and time.monotonic() < began_at + SETTLED_WITHIN_SECONDS:
-        with suppress(OSError, asyncpg.PostgresError):
+        with suppress(*UNREACHABLE):
             connection = await asyncpg.connect(scene.pair.url(superuser=True), timeout=5)
             try:
                 rows = await connection.fetch(UNSETTLED, timeout=10)

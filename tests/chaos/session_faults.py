@@ -15,6 +15,7 @@ import asyncpg
 from tests.chaos.calls import ANSWER_SECONDS, CONNECT_SECONDS, LOST, Caller, Reply, identified
 from tests.chaos.clients import CODES
 from tests.chaos.faults import Injection, Kind, Run
+from tests.chaos.postgres import UNREACHABLE
 from tests.chaos.scene import Scene
 from tests.support.concurrent_requests import Request
 from tests.support.sales_project import FIELDS, Market
@@ -26,9 +27,6 @@ OVERTIME_SECONDS = 10.0
 OBSERVE_SECONDS = 3.0
 LOOK_SECONDS = 0.02
 DRIP_SECONDS = 0.1
-AWAY = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
-"""What a session meets while another fault has the database: then this one has no effect."""
-
 WAIT_FOR_US = """
     select distinct pid from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))
 """
@@ -49,7 +47,7 @@ def tolerant(run: Run) -> Run:
 
     @wraps(run)
     async def run_bounded(scene: Scene, injection: Injection) -> None:
-        with suppress(*AWAY, *LOST):
+        with suppress(*UNREACHABLE, *LOST):
             async with asyncio.timeout(injection.seconds + OVERTIME_SECONDS):
                 await run(scene, injection)
 
@@ -78,7 +76,7 @@ async def connect(scene: Scene, settings: Mapping[str, str]) -> asyncpg.Connecti
                 command_timeout=OVERTIME_SECONDS,
                 server_settings={**SESSION, **settings},
             )
-        except AWAY:
+        except UNREACHABLE:
             if loop.time() > give_up_at:
                 raise
         await asyncio.sleep(0.1)
