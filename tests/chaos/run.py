@@ -233,7 +233,7 @@ async def _settle(scene: Scene) -> None:
 
 async def _check_backup(scene: Scene) -> list[str]:
     """Restore the last backup that was made during the faults; return what is wrong with it."""
-    backups = sorted((scene.folder / "backups").glob("*"), key=lambda path: path.stat().st_mtime)
+    backups = sorted((scene.folder / "backups").glob("[!.]*"), key=lambda path: path.stat().st_mtime)
     if not backups:
         return []
     data = scene.folder / "restored"

@@ -25,7 +25,8 @@ from tests.support.server import PATIENCE_SECONDS
 from tests.support.sql import connected
 
 STORE = "with stored as (insert into kept values ($1) returning number) select number from stored"
-SESSIONS = "select count(*) from pg_stat_activity where application_name = 'holdfast'"
+HALF_OPEN = "half open"
+SESSIONS = f"select count(*) from pg_stat_activity where application_name = '{HALF_OPEN}'"
 
 
 @pytest.fixture
@@ -139,7 +140,7 @@ async def test_the_server_keeps_a_session_whose_client_alone_was_closed(
     network: Network, postgres_url: str, keeper: Connection
 ) -> None:
     link = network.app["one"]
-    async with Database(through(postgres_url, link), writers=1) as database:
+    async with Database(through(postgres_url, link), writers=1, name=HALF_OPEN) as database:
         await store(database, 1, in_transaction=True)
         assert link.close_clients() == 1
         with pytest.raises(DatabaseUnavailable):

@@ -11,7 +11,8 @@ SOURCE = Path(holdfast.__file__).parent
 # Whose sentences no page tells: what operators read on their console, and what only JSON can be told.
 NOT_ON_PAGES = (
     "background", "cli", "demo", "observability", "server", "settings.py", "simulation",
-    "storage/backup", "storage/embedded", "storage/migrations", "storage/schema.py", "storage/secrets.py",
+    "storage/backup", "storage/embedded", "storage/migrations", "storage/recovery.py", "storage/schema.py",
+    "storage/secrets.py",
     "web/api/backoffice/projects.py", "web/api/backoffice/units.py", "web/api/models.py", "web/api/payments",
     "web/api/storefront", "web/api/surfaces.py", "web/json.py", "web/openapi",
     "web/problems.py", "web/visitors.py", "wiring.py",
