@@ -158,5 +158,5 @@ KINDS = [
     _kind("a supervisor is paused", _supervisor_paused, (1, 4), takes_seconds=0.2),
     _kind("an installation is killed", _all_killed, (0, 1), takes_seconds=4),
     _kind("rolling restart", _rolling_restart, takes_seconds=9),
-    _kind("the next schema revision is applied", _next_revision, takes_seconds=1.5, weight=3),
+    _kind("the next schema revision is applied", _next_revision, takes_seconds=1.5, weight=4),
 ]

@@ -359,7 +359,7 @@ async def hang_up_after_sending(scene: Scene, injection: Injection) -> None:
             line = await caller.new_line()
             call = caller.note_invoke("put", request, codes[-1])
             line.send(identified(request, call))
-            await asyncio.sleep(injection.chance.choice((0, 0.002, 0.01)))
+            await asyncio.sleep(injection.chance.choice((0, 0.005, 0.02, 0.05)))
             line.abort()
             caller.journal.note_unknown(call, ConnectionAbortedError("closed after the request"))
             await asyncio.sleep(0.1)
@@ -427,17 +427,17 @@ def bulk(market: Market, codes: list[str], description: str) -> Request:
 KINDS = [
     Kind("sessions are terminated", LANE, terminate_sessions),
     Kind("statements are cancelled", LANE, cancel_statements),
-    Kind("rows of units are locked", LANE, lock_units, (1.0, 4.0)),
+    Kind("rows of units are locked", LANE, lock_units, (1.0, 4.0), weight=3),
     Kind("the table of units is locked", LANE, lock_table, (1.0, 2.0)),
-    Kind("a foreign program idles in a transaction", LANE, idle_in_transaction, (1.0, 4.0)),
-    Kind("a snapshot is kept", LANE, keep_snapshot, (2.0, 4.0)),
-    Kind("a deadlock", LANE, deadlock, takes_seconds=3.0),
+    Kind("a foreign program idles in a transaction", LANE, idle_in_transaction, (1.0, 4.0), weight=3),
+    Kind("a snapshot is kept", LANE, keep_snapshot, (2.0, 4.0), weight=3),
+    Kind("a deadlock", LANE, deadlock, takes_seconds=3.0, weight=3),
     Kind("connections are used up", LANE, use_up_connections, (2.0, 2.0)),
     Kind("an analytic query", LANE, analytic_query, (1.0, 4.0)),
     Kind("a backup", LANE, back_up, takes_seconds=6.0),
-    Kind("duplicate requests", LANE, duplicate_requests, (1.0, 2.0)),
+    Kind("duplicate requests", LANE, duplicate_requests, (1.0, 2.0), weight=3),
     Kind("a retry storm", LANE, retry_storm, (2.0, 2.0)),
     Kind("an import is interrupted", LANE, interrupt_import, (0.2, 1.0)),
-    Kind("clients hang up", LANE, hang_up_after_sending, (1.0, 2.0)),
+    Kind("clients hang up", LANE, hang_up_after_sending, (1.0, 2.0), weight=3),
     Kind("slow clients", LANE, slow_clients, (1.0, 4.0)),
 ]
