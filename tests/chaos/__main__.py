@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 
 from benchmarks.progress import Progress
@@ -68,8 +68,6 @@ def main(arguments: Sequence[str]) -> int:
         command = f"python -m tests.chaos {shlex.join(arguments)}"
     else:
         command = f"make chaos SEED={options.seed} MINUTES={options.minutes:g}"
-    # What ends a run early ends its servers and its mounts, too: by SIGTERM as by Ctrl-C.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     progress = Progress()
     try:
         check_machine()
@@ -78,7 +76,7 @@ def main(arguments: Sequence[str]) -> int:
         progress.done()
         print(f"The chaos run cannot run here: {reason}")
         return CANNOT_RUN
-    except KeyboardInterrupt:
+    except asyncio.CancelledError:
         progress.done()
         print("Stopped; nothing was checked.")
         return STOPPED
@@ -100,12 +98,27 @@ def _run(plan: Sequence[Injection], options: argparse.Namespace, progress: Progr
     folder = Path(tempfile.mkdtemp(prefix="holdfast-chaos-"))
     folder.chmod(0o755)
     try:
-        return output, asyncio.run(run_plan(plan, options.seed, folder, progress, settings, postgres))
+        run = run_plan(plan, options.seed, folder, progress, settings, postgres)
+        return output, asyncio.run(_run_until_stopped(run, progress))
     finally:
         for path in folder.iterdir():
             if path.is_file() and path.suffix != ".img":
                 shutil.copy(path, output / path.name)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _run_until_stopped(run: Coroutine[None, None, Result], progress: Progress) -> Result:
+    """Ctrl-C and SIGTERM cancel it, once: what stops its servers and removes its mounts runs to its end."""
+    task, loop = asyncio.create_task(run), asyncio.get_running_loop()
+
+    def stop() -> None:
+        progress("Stopping the servers and PostgreSQL; this takes up to a minute")
+        if not task.cancelling():
+            task.cancel()
+
+    for signal_ in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(signal_, stop)
+    return await task
 
 
 if __name__ == "__main__":

@@ -80,34 +80,26 @@ async def _child_replaced(scene: Scene, injection: Injection) -> None:
         injection.saw(f"process {hung.pid} was killed and replaced")
 
 
-async def _supervisor_killed(scene: Scene, injection: Injection) -> None:
-    server = _choose(scene, injection)
-    children = [child for kind in CHILDREN if (child := server.child(kind)) is not None]
-    await server.kill()
-    try:
-        if await until(lambda: not any(child.is_running() for child in children), seconds=RESTART_SECONDS):
-            injection.saw(f"the children {[child.pid for child in children]} ended with it")
-        await asyncio.sleep(injection.seconds)
-    finally:
-        server.start()
-        await server.wait_until_ready()
+def _supervisor_killed(*, alone: bool) -> Run:
+    """Its children end with it; or all are killed at once, as when the machine of one installation fails."""
+
+    async def run(scene: Scene, injection: Injection) -> None:
+        server = _choose(scene, injection)
+        family = server.supervisor.children(recursive=True)
+        await (server.kill() if alone else server.kill_all())
+        try:
+            if await until(lambda: not any(one.is_running() for one in family), seconds=RESTART_SECONDS):
+                injection.saw(f"the supervisor and its processes {[one.pid for one in family]} ended")
+            await asyncio.sleep(injection.seconds)
+        finally:
+            server.start()
+            await server.wait_until_ready()
+
+    return run
 
 
 async def _supervisor_paused(scene: Scene, injection: Injection) -> None:
     await _pause(_choose(scene, injection).supervisor, injection)
-
-
-async def _all_killed(scene: Scene, injection: Injection) -> None:
-    """As when the machine of one installation fails."""
-    server = _choose(scene, injection)
-    family = await server.kill_all()
-    try:
-        if await until(lambda: not any(process.is_running() for process in family), seconds=RESTART_SECONDS):
-            injection.saw(f"{len(family)} processes ended at once")
-        await asyncio.sleep(injection.seconds)
-    finally:
-        server.start()
-        await server.wait_until_ready()
 
 
 async def _rolling_restart(scene: Scene, injection: Injection) -> None:
@@ -154,9 +146,9 @@ KINDS = [
     _kind("a web process is paused", _child_paused("web"), (1, 4), takes_seconds=0.2),
     _kind("a worker is paused", _child_paused("work"), (1, 4), takes_seconds=0.2),
     _kind("a process hangs until it is replaced", _child_replaced, takes_seconds=13),
-    _kind("a supervisor is killed", _supervisor_killed, (0, 1), takes_seconds=4),
+    _kind("a supervisor is killed", _supervisor_killed(alone=True), (0, 1), takes_seconds=4),
     _kind("a supervisor is paused", _supervisor_paused, (1, 4), takes_seconds=0.2),
-    _kind("an installation is killed", _all_killed, (0, 1), takes_seconds=4),
+    _kind("an installation is killed", _supervisor_killed(alone=False), (0, 1), takes_seconds=4),
     _kind("rolling restart", _rolling_restart, takes_seconds=9),
     _kind("the next schema revision is applied", _next_revision, takes_seconds=1.5, weight=4),
 ]

@@ -96,16 +96,13 @@ class Server:
         except subprocess.TimeoutExpired:
             await self.kill_all()
 
-    async def kill_all(self) -> list[psutil.Process]:
-        """Kill every process of it at once; return them."""
+    async def kill_all(self) -> None:
+        """Kill every process of it at once."""
         with suppress(psutil.Error):
-            family = [*self.supervisor.children(recursive=True), self.supervisor]
-            for process in family:
+            for process in self.supervisor.children(recursive=True):
                 with suppress(psutil.Error):
                     process.kill()
-            await self.kill()
-            return family
-        return []
+        await self.kill()
 
     async def kill(self) -> None:
         """Kill the supervisor; its children end by themselves, since its sockets to them are closed."""
