@@ -307,6 +307,8 @@ class End(asyncio.Protocol):
 
     def _write(self, data: bytes) -> None:
         assert self.transport is not None
+        if self.transport.is_closing():
+            return
         if data:
             self.transport.write(data)
         else:
