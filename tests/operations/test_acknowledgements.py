@@ -14,10 +14,20 @@ import pytest
 
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking_actions import BookingAction
+from holdfast.domain.decision import ANY, Precondition
 from holdfast.domain.endpoint import EndpointConfig
-from holdfast.domain.errors import DatabaseUnavailable, IdempotencyKeyUsed, TransitionNotAllowed
+from holdfast.domain.errors import (
+    DatabaseUnavailable,
+    IdempotencyKeyUsed,
+    PreconditionFailed,
+    ProjectExists,
+    StaffExists,
+    TransitionNotAllowed,
+    UnknownEndpoint,
+)
 from holdfast.domain.holds import NO_LIMITS, HoldPeriods
 from holdfast.domain.payment import Payment
+from holdfast.domain.permissions import Role
 from holdfast.domain.transitions import Caller
 from holdfast.operations import api_keys
 from holdfast.operations.api_keys import NewApiKey
@@ -66,6 +76,20 @@ async def bulk(database: Database) -> Repeat:
                 raise outcome
 
     return write_many
+
+
+async def only_if_new(database: Database) -> Repeat:
+    """The refusal of a repeated `If-None-Match: *` tells that the unit was made."""
+    units = Units(database)
+    command = replacement(await new_project(database), "A-1")._replace(
+        precondition=Precondition(none_match=frozenset({ANY}))
+    )
+
+    async def make() -> None:
+        with suppress(PreconditionFailed):
+            await units.write(command)
+
+    return make
 
 
 async def keyed_hold(database: Database) -> Repeat:
@@ -138,6 +162,45 @@ async def endpoint(database: Database) -> Repeat:
     return lambda: endpoints.add(EndpointConfig(NOWHERE), COMMAND, AGAIN)
 
 
+async def removal(database: Database) -> Repeat:
+    endpoints = subscribing(database)
+    made = await endpoints.add(EndpointConfig(NOWHERE), COMMAND)
+
+    async def remove() -> None:
+        with suppress(UnknownEndpoint):
+            await endpoints.remove(made.endpoint.id, COMMAND)
+
+    return remove
+
+
+async def project(database: Database) -> Repeat:
+    async def add() -> None:
+        with suppress(ProjectExists):
+            await new_project(database)
+
+    return add
+
+
+async def person(database: Database) -> Repeat:
+    office = open_office(database)
+
+    async def add() -> None:
+        with suppress(StaffExists):
+            await office.add()
+
+    return add
+
+
+async def invitation(database: Database) -> Repeat:
+    office = open_office(database)
+
+    async def invite() -> None:
+        with suppress(StaffExists):
+            await office.staff.invite("nora@example.com", "Nora", Role.SALES, COMMAND)
+
+    return invite
+
+
 async def endpoint_for_another_url(database: Database) -> Repeat:
     endpoints = subscribing(database)
     await endpoints.add(EndpointConfig(NOWHERE), COMMAND, AGAIN)
@@ -162,10 +225,11 @@ async def sign_out_everywhere(database: Database) -> Repeat:
     return lambda: office.login.sign_out_everywhere(person.id)
 
 
-REPEATED: list[Setup] = [put, bulk, keyed_hold, signature, key, endpoint, sign_out]
+REPEATED: list[Setup] = [put, bulk, only_if_new, keyed_hold, signature, key, endpoint, project, sign_out]
 # These go the ways of the others.
 ALSO_REPEATED: list[Setup] = [
-    patch, own_hold, second_click, payment, cancellation, endpoint_for_another_url, sign_out_everywhere,
+    patch, own_hold, second_click, payment, cancellation, endpoint_for_another_url, removal, person,
+    invitation, sign_out_everywhere,
 ]  # fmt: skip
 SETUPS = [*REPEATED, *(pytest.param(setup, marks=pytest.mark.slow) for setup in ALSO_REPEATED)]
 

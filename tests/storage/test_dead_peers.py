@@ -373,6 +373,10 @@ async def test_commits_without_a_standby_use_up_no_connections_and_go_on_when_it
 async def test_a_commit_that_an_administrator_keeps_from_waiting_is_unknown(
     use: Callable[[Database], AbstractAsyncContextManager[asyncpg.Connection]], end: str, postgres_url: str
 ) -> None:
+    async with connected(postgres_url) as keeper:
+        # It must not hide the warning.
+        name = await keeper.fetchval("select current_database()")
+        await keeper.execute(f"alter database {name} set client_min_messages = error")
     async with (
         connected(postgres_url) as keeper,
         Database(postgres_url, name=APPLICATION) as database,

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 import pytest
 
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage import schema
 from holdfast.storage.database import Database
 from tests.support import next_revision
@@ -109,6 +110,17 @@ async def test_a_migration_that_is_the_victim_of_a_deadlock_is_tried_again(
         await migrating
         assert await schema.current_revision(look) == next_revision.REVISION
     assert "deadlock detected" in reasons()[0]
+
+
+async def test_a_migration_that_loses_its_connection_waits_for_the_database(postgres_url: str) -> None:
+    """As when the server is restarted while a second process waits for the first."""
+    async with connected(as_owner(postgres_url)) as first:
+        await first.execute("select pg_advisory_lock($1)", schema.ADVISORY_LOCK)
+        migrating = asyncio.create_task(next_revision.apply(as_owner(postgres_url)))
+        end_waiting = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'advisory'"
+        await eventually(lambda: first.fetchval(end_waiting))
+        with pytest.raises(DatabaseUnavailable):
+            await migrating
 
 
 async def test_who_migrates_second_waits_for_the_first_whatever_timeouts_the_database_has(

@@ -348,5 +348,7 @@ async def test_the_first_host_that_answers_is_migrated(empty_url: str) -> None:
 async def test_a_database_that_is_not_there_is_told_apart_from_one_that_is_away(empty_url: str) -> None:
     with pytest.raises(SchemaError, match='database "no_such" does not exist'):
         await schema.migrate(with_database(empty_url, "no_such"))
+    with pytest.raises(SchemaError, match="HOLDFAST_DATABASE_URL cannot be used"):
+        await schema.migrate(f"{empty_url}&sslmode=verfy-full")
     with pytest.raises(DatabaseUnavailable):
         await schema.migrate("postgresql://holdfast@/holdfast?host=/nowhere")

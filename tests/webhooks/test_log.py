@@ -24,12 +24,12 @@ from holdfast.operations.delivery_queue import (
 )
 from holdfast.operations.reports import sum_up
 from holdfast.operations.units import Units
-from holdfast.storage import events, log_partitions
+from holdfast.storage import delivery_log, events, log_partitions, recovery
 from holdfast.storage.database import DISPATCHER_SETTINGS, Database
 from tests.support.delivery_engine import ALWAYS, LATEST, NOWHERE, Engine, an_engine, eventually, made, switch
 from tests.support.inventory import SLUG, new_project, replacement, store
 from tests.support.sales import hold, new_units
-from tests.support.sql import connected
+from tests.support.sql import as_owner, connected
 
 PENDING, DELIVERED, FAILED, CANCELLED = DeliveryStatus
 OTHER = "other-court"
@@ -501,6 +501,28 @@ async def test_from_any_cursor_on_the_counts_are_those_of_the_feed(engine: Engin
         assert found.counts.delivered == statuses.count(DELIVERED)
         assert found.counts.pending == statuses.count(PENDING)
         assert found.counts.missing == 0
+
+
+async def test_a_recovery_leaves_no_gap_in_what_is_compared(engine: Engine, postgres_url: str) -> None:
+    """Positions go on from the milliseconds since 2025: there are billions between two events."""
+    endpoint = await engine.endpoint()
+    project_id = await engine.queue_events("A-1", times=4)
+    await engine.feed.number()
+    async with connected(as_owner(postgres_url)) as owner:
+        await owner.execute(recovery.ADVANCE)
+    await switch(engine.database, project_id, "A-1")
+    assert (await counts(engine)).pending == 5
+    for latest, compared in ((1, 1), (2, 2), (4, 4), (100, 5)):
+        found = await engine.deliveries.reconcile(endpoint.id, None, latest=latest)
+        assert (found.compared, found.counts.pending) == (compared, compared)
+
+
+async def test_a_long_feed_is_compared_in_parts(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    await engine.endpoint()
+    await engine.queue_events("A-1", times=5)
+    for size in range(1, 7):
+        monkeypatch.setattr(delivery_log, "EVENTS_AT_ONCE", size)
+        assert (await counts(engine)).pending == 5
 
 
 async def test_what_is_older_than_the_log_is_forgotten_not_missing(engine: Engine, postgres_url: str) -> None:

@@ -28,6 +28,8 @@ class Reconciliation(NamedTuple):
     """Positions of the feed: those after this one, up to the next."""
     upto: int
     counts: domain.ReconciliationCounts
+    compared: int | None = None
+    """Events of the feed, for any endpoint, if only the latest ones were asked for."""
 
 
 class Deliveries:
@@ -147,12 +149,13 @@ class Deliveries:
     ) -> Reconciliation:
         """Compare the feed after a position, or only its ``latest`` events, with an endpoint's deliveries."""
         start, end = await self._feed.span(after)
-        if latest is not None:
-            start = max(start, end - latest)
+        compared = None
         async with self._database.reading_snapshot() as connection:
+            if latest is not None:
+                start, compared = await delivery_log.find_latest_events(connection, start, end, latest)
             project_ids = await projects.find_ids(connection, slugs)
             counts = await delivery_log.count_reconciled(connection, endpoint_id, project_ids, start, end)
-            return Reconciliation(start, end, counts)
+            return Reconciliation(start, end, counts, compared)
 
 
 async def _list_visible(

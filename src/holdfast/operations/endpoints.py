@@ -130,7 +130,8 @@ class Endpoints:
     async def remove(self, endpoint_id: UUID, author: Author, slugs: tuple[str, ...] | None = None) -> None:
         """Remove the endpoint. Its queue is cancelled, at the latest by the workers; its log is kept."""
         await ensure_log_partitions(self._database)
-        async with self._database.writing() as connection:
+        acknowledging = self._database.acknowledging(errors.UnknownEndpoint)
+        async with acknowledging, self._database.writing() as connection:
             before = await _lock(connection, endpoint_id, slugs)
             await endpoints.remove(connection, endpoint_id)
             change = Change(before.config._asdict(), {})

@@ -124,8 +124,8 @@ class EventFeed:
         return FeedPage(items, items[-1].position if len(items) == limit else last)
 
     async def span(self, after: int | None) -> tuple[int, int]:
-        """From where to where it is read. Numbers first: an acknowledged event is always there, unless the
-        database commits nothing for want of its standby."""
+        """From where to where it is read. Numbers first: an acknowledged event is there, unless the database
+        takes longer than a moment to commit, as without its standby."""
         if await self._database.read(events.any_unnumbered):
             await self._database.write_for_reader("events", self.number)
         ends = await self._database.read(events.ends)

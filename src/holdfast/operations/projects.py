@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from holdfast.domain.audit import COMMAND, Author, Change
-from holdfast.domain.errors import Fault, InvalidInput, Message, raise_faults
+from holdfast.domain.errors import Fault, InvalidInput, Message, ProjectExists, raise_faults
 from holdfast.domain.layout import LayoutUnit, PlacedUnit, Placement, arrange
 from holdfast.domain.project import Project, name_fault, slug_fault
 from holdfast.operations.layouts import run_in_thread
@@ -19,7 +19,7 @@ _PROJECTS_A_PAGE = 1000
 
 async def add_project(database: Database, slug: str, name: str, author: Author = COMMAND) -> Project:
     raise_faults([slug_fault(slug, "/slug"), name_fault(name)])
-    async with database.writing() as connection:
+    async with database.acknowledging(ProjectExists), database.writing() as connection:
         project = await projects.insert(connection, slug, name)
         change, at = Change(None, {"slug": slug, "name": name}), project.created_at
         await audit.record(connection, project.id, author, "create", change, project_id=project.id, at=at)

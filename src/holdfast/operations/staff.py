@@ -13,7 +13,14 @@ from msgspec import Meta
 
 from holdfast.domain.api_key import token_hash
 from holdfast.domain.audit import ActorKind, Author, Change
-from holdfast.domain.errors import InvalidInput, InvalidSetupLink, LastAdmin, UnknownStaff, raise_faults
+from holdfast.domain.errors import (
+    InvalidInput,
+    InvalidSetupLink,
+    LastAdmin,
+    StaffExists,
+    UnknownStaff,
+    raise_faults,
+)
 from holdfast.domain.login import password_fault, subjects_of_browser
 from holdfast.domain.permissions import Role
 from holdfast.domain.project import name_fault
@@ -81,7 +88,7 @@ class StaffAccounts:
     async def invite(self, email: str, name: str, role: Role, author: Author) -> Invited:
         email, name = email.strip(), name.strip()
         raise_faults([email_fault(email), name_fault(name)])
-        async with self._database.writing() as connection:
+        async with self._database.acknowledging(StaffExists), self._database.writing() as connection:
             person = await _insert(connection, email, name, role, None, author)
             return Invited(person, await _replace_setup_link(connection, person.id))
 
@@ -91,7 +98,7 @@ class StaffAccounts:
         faults = [email_fault(email), name_fault(name)]
         raise_faults([*faults, password_fault(password, name, email, common_passwords())])
         password_hash = await self._passwords.hash(password)
-        async with self._database.writing() as connection:
+        async with self._database.acknowledging(StaffExists), self._database.writing() as connection:
             return await _insert(connection, email, name, role, password_hash, author)
 
     async def change(self, staff_id: UUID, changes: Mapping[str, Any], author: Author) -> Staff:

@@ -22,6 +22,7 @@ from holdfast.domain.errors import (
     IdempotencyKeyUsed,
     InvalidInput,
     PaymentUsed,
+    PreconditionFailed,
     TooManyHolds,
     TransitionNotAllowed,
 )
@@ -187,7 +188,7 @@ class WriteResult(NamedTuple):
 
 Outcome = WriteResult | DomainError
 
-_ACKNOWLEDGING = (WriteResult, IdempotencyKeyUsed, PaymentUsed, TransitionNotAllowed)
+_ACKNOWLEDGING = (WriteResult, IdempotencyKeyUsed, PaymentUsed, PreconditionFailed, TransitionNotAllowed)
 """Outcomes that tell whoever repeats a request that it was done the first time."""
 
 

@@ -80,9 +80,9 @@ PEER_SETTINGS["client_connection_check_interval"] = "10s"
 
 # Whatever the operator has set for the database or the role: what is acknowledged is on disk, here and on the
 # synchronous standby, if there is one. More than that would do nothing for us, since we never read a standby.
-DURABLE_COMMITS = {"synchronous_commit": "on"}
-# The function of the server that warns of a commit that does not wait for the standby any more. Its message
-# may be in any language.
+# The server must be free to warn of a commit that does not wait for the standby any more.
+DURABLE_COMMITS = {"synchronous_commit": "on", "client_min_messages": "warning"}
+# The function of the server that gives that warning. Its message may be in any language.
 _STANDBY_WAIT = "SyncRepWaitForLSN"
 
 # For one that waits, or works, for as long as it takes.
@@ -245,6 +245,15 @@ class Database:
             found = await query(connection, *args, **kwargs)
             await wait_for_standby(connection)
             return found
+
+    @asynccontextmanager
+    async def acknowledging(self, *refusals: type[Exception]) -> AsyncIterator[None]:
+        """Whoever repeats a request takes these errors for done: let them wait for the standby as well."""
+        try:
+            yield
+        except refusals:
+            await self.write(wait_for_standby)
+            raise
 
     async def write_for_reader(self, purpose: str, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Do what a read would have written first, but let the read go on after a moment: without its

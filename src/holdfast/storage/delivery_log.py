@@ -318,13 +318,34 @@ _COUNT_RECONCILED = """
 """
 
 
+# Positions are not counted: they have gaps where the database was recovered.
+_END_OF_PART = """
+    select coalesce((
+        select position from event where position > $1 and position <= $2
+        order by position offset $3 - 1 limit 1
+    ), $2)
+"""
+_LATEST_EVENTS = """
+    select coalesce(min(position) - 1, $2), count(*) from (
+        select position from event where position > $1 and position <= $2 order by position desc limit $3
+    ) as latest
+"""
+
+
 async def count_reconciled(
     connection: Connection, endpoint_id: UUID, project_ids: Sequence[UUID] | None, after: int, upto: int
 ) -> delivery.ReconciliationCounts:
     """Count in parts: the feed may be long."""
     total = delivery.ReconciliationCounts(0, 0, 0, 0, 0, 0, 0)
-    for start in range(after, upto, EVENTS_AT_ONCE):
-        end = min(start + EVENTS_AT_ONCE, upto)
-        part = await fetch_one(connection, _COUNT_RECONCILED, endpoint_id, start, end, project_ids)
+    while after < upto:
+        end = await connection.fetchval(_END_OF_PART, after, upto, EVENTS_AT_ONCE)
+        part = await fetch_one(connection, _COUNT_RECONCILED, endpoint_id, after, end, project_ids)
         total = delivery.ReconciliationCounts(*(one + more for one, more in zip(total, part, strict=True)))
+        after = end
     return total
+
+
+async def find_latest_events(connection: Connection, after: int, upto: int, limit: int) -> tuple[int, int]:
+    """Return the position after which the latest events of the feed follow, and how many they are."""
+    start, count = await fetch_one(connection, _LATEST_EVENTS, after, upto, limit)
+    return int(start), int(count)

@@ -26,7 +26,7 @@ COUNTER_GAP = 1_000_000
 #
 # People read the numbers of units, and those of bookings end at 2**32, so these are smaller: a second
 # recovery to the same moment goes on at another place by chance. If 10,000 numbers were given out in between,
-# it meets one of them once in 10,000 times.
+# it meets one of them once in 5,000 times.
 #
 # A person who signed out in the lost time must not be signed in again, and a link works once.
 ADVANCE = f"""
@@ -34,7 +34,6 @@ ADVANCE = f"""
     declare
         seconds float8 = extract(epoch from clock_timestamp() - timestamptz '2025-01-01 00:00Z');
         start bigint = greatest(seconds * 1000, {COUNTED_BELOW});
-        short_start bigint = greatest(seconds, 0) + random() * 100000000;
         counter record;
     begin
         for counter in
@@ -43,10 +42,11 @@ ADVANCE = f"""
         loop
             perform setval(
                 format('%I.%I', counter.schemaname, counter.sequencename)::regclass,
-                least(counter.max_value, greatest(counter.next, case
-                    when counter.sequencename in ('booking_number', 'unit_ref_number') then short_start
-                    else start
-                end))
+                least(counter.max_value, case
+                    when counter.sequencename in ('booking_number', 'unit_ref_number')
+                        then greatest(counter.next, seconds::bigint) + (random() * 100000000)::bigint
+                    else greatest(counter.next, start)
+                end)
             );
         end loop;
         update event_feed set last_position = greatest(last_position + {COUNTER_GAP}, start);

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import asyncpg
 
+from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage.database import (
     CONFLICT_STATES,
     NO_TIMEOUTS,
@@ -139,6 +140,7 @@ ADVISORY_LOCK = 0x686F6C64
 _FILLING = 0x686F6C67
 _CONNECT_TIMEOUT_SECONDS = 5.0
 _LOGIN_REJECTED_STATES = ("28", "3D")
+_LOST_STATES = ("08", "57")
 
 # Whoever reads or writes a table waits behind a migration that waits for its lock. So a migration gives up
 # soon, lets them pass, and tries again.
@@ -192,6 +194,8 @@ async def check(database_url: str, demo_slug: str | None = None, *, may_migrate:
     with translate_errors():
         try:
             connection = await connect(database_url, timeout=_CONNECT_TIMEOUT_SECONDS)
+        except asyncpg.ClientConfigurationError as failure:
+            raise SchemaError(f"HOLDFAST_DATABASE_URL cannot be used: {failure}.") from failure
         except asyncpg.PostgresError as failure:
             if (failure.sqlstate or "").startswith(_LOGIN_REJECTED_STATES):
                 raise SchemaError(f"PostgreSQL refuses the connection: {failure}.") from failure
@@ -274,14 +278,16 @@ async def _upgrade(database_url: str) -> list[str]:
     except CommandError as failure:
         # A newer release was first, between our look and our lock.
         raise SchemaError(f"The schema could not be brought up to date: {failure}.") from failure
-    except (DBAPIError, asyncpg.PostgresError, TransactionConflict) as failure:
-        cause = failure.__cause__ if isinstance(failure, TransactionConflict) else failure
-        cause = getattr(cause, "orig", cause)
+    except (DBAPIError, asyncpg.PostgresError) as failure:
+        cause = getattr(failure, "orig", failure)
+        state = getattr(cause, "sqlstate", None) or ""
         # SQLAlchemy puts the class of the driver's error before its message.
         reason = re.sub(r"^<class '[\w.]+'>: ", "", str(cause).splitlines()[0])
-        if getattr(cause, "sqlstate", None) in CONFLICT_STATES:
+        if state in CONFLICT_STATES:
             statement = " ".join(str(getattr(failure, "statement", "")).split())[:200]
             raise TransactionConflict(f"{reason}: {statement}") from cause
+        if state.startswith(_LOST_STATES) or getattr(failure, "connection_invalidated", False):
+            raise DatabaseUnavailable from cause
         raise SchemaError(f"The schema could not be brought up to date: {reason}.") from failure
     finally:
         await engine.dispose()

@@ -157,7 +157,7 @@ async def reconcile(request: StaffRequest, endpoint_id: UUID) -> Response:
     found = await request.services.deliveries.reconcile(endpoint.id, None, latest=RECONCILED_EVENTS)
     template = "endpoint_reconciled.html" if request.is_fragment else "endpoint_reconciliation.html"
     return await request.render(
-        template, endpoint=endpoint, counts=found.counts, compared_events=found.upto - found.after
+        template, endpoint=endpoint, counts=found.counts, compared_events=found.compared
     )
 
 
