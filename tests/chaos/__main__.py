@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import traceback
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
 
@@ -35,9 +36,9 @@ LONGEST_MINUTES = 60
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="any number; the plan follows from it")
-    parser.add_argument("--minutes", type=float, default=1.5, help="how long faults begin")
+    parser.add_argument("--minutes", type=float, default=1.5, help="for how long new faults begin")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="one kind of fault")
-    parser.add_argument("--count", type=int, default=0, help="with --only: so many, one after the other")
+    parser.add_argument("--count", type=int, default=0, help="with --only: how many of it")
     parser.add_argument("--list", action="store_true", help="print the plan and end")
     parser.add_argument("--output", type=Path, help="the folder for the history, the logs and the report")
     parser.add_argument("--source", type=Path, help="run the Holdfast of this folder")
@@ -64,10 +65,10 @@ def main(arguments: Sequence[str]) -> int:
         for one in plan:
             print(f"{one.at:7.2f} s  {one.kind.lane:10} {one.kind.name} for {one.seconds} s")
         return 0
-    if options.only:
+    if options.only or options.source or options.no_fsync:
         command = f"python -m tests.chaos {shlex.join(arguments)}"
     else:
-        command = f"make chaos SEED={options.seed} MINUTES={options.minutes:g}"
+        command = f"make chaos SEED={options.seed} MINUTES={options.minutes}"
     progress = Progress()
     try:
         check_machine()
@@ -80,6 +81,11 @@ def main(arguments: Sequence[str]) -> int:
         progress.done()
         print("Stopped; nothing was checked.")
         return STOPPED
+    except Exception as failure:  # noqa: BLE001 - whatever it is, the last line is the verdict
+        progress.done()
+        traceback.print_exc()
+        print(f"FAILED: the harness itself ({failure!r}). Nothing was checked.")
+        return 1
     progress.done()
     result.save(output / "result.json")
     report = text(result, command)
@@ -108,7 +114,7 @@ def _run(plan: Sequence[Injection], options: argparse.Namespace, progress: Progr
 
 
 async def _run_until_stopped(run: Coroutine[None, None, Result], progress: Progress) -> Result:
-    """Ctrl-C and SIGTERM cancel it, once: what stops its servers and removes its mounts runs to its end."""
+    """Ctrl-C, SIGTERM and a closed terminal cancel it, once: servers are stopped and mounts removed."""
     task, loop = asyncio.create_task(run), asyncio.get_running_loop()
 
     def stop() -> None:
@@ -116,7 +122,7 @@ async def _run_until_stopped(run: Coroutine[None, None, Result], progress: Progr
         if not task.cancelling():
             task.cancel()
 
-    for signal_ in (signal.SIGINT, signal.SIGTERM):
+    for signal_ in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(signal_, stop)
     return await task
 

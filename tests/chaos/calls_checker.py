@@ -52,7 +52,6 @@ class Call:
     body: Any
     invoked_at: float
     repeats: str | None
-    op: str = ""
     kind: str = "unknown"
     """As in the history: "ok", "fail" or "unknown"."""
     ended_at: float = float("inf")
@@ -96,7 +95,7 @@ def calls_of(records: Iterable[Record]) -> dict[str, Call]:
         if record["kind"] == "invoke":
             call = Call(
                 record["call"], record["method"], record["path"].partition("?")[0], record.get("body"),
-                record["at"], record.get("repeats"), record.get("op", ""),
+                record["at"], record.get("repeats"),
             )  # fmt: skip
             for target, pattern in _PATHS.items():
                 if found := pattern.fullmatch(call.path):
@@ -159,6 +158,16 @@ class Unit:
         # What readers see of an expired hold is written later, or never if the clock was set back.
         if call.is_mutating and self._invoked.get(version, 0.0) > call.ended_at:
             yield f"{call} answered version {version} of {self.code} before anybody asked for it"
+
+    def versions_during(self, call: Call) -> list[int]:
+        """Return those that the unit may have had between the request and its answer."""
+        before = bisect_left(self._acknowledged, (call.invoked_at, 0))
+        newest = self._acknowledged[before - 1][1] if before else 0
+        return [
+            version
+            for version in self.replay.states
+            if version >= newest and self._invoked.get(version, 0.0) <= call.ended_at
+        ]
 
     def claims(self) -> Iterator[tuple[str, Stored, Stored | None]]:
         """Each claim of a booking on the unit, with its first and its last entry."""
@@ -234,7 +243,7 @@ def _call_faults(call: Call, calls: Mapping[str, Call], trails: Trails) -> Itera
 
 def _ok_faults(call: Call, own: list[Stored], calls: Mapping[str, Call], trails: Trails) -> Iterator[str]:
     if call.target == "bulk":
-        yield from _bulk_faults(call, own)
+        yield from _bulk_faults(call, own, trails)
     elif call.target == "unit":
         yield from _unit_faults(call, own, trails)
     elif call.target == "hold":
@@ -243,8 +252,9 @@ def _ok_faults(call: Call, own: list[Stored], calls: Mapping[str, Call], trails:
         yield from _action_faults(call, own, calls, trails)
 
 
-def _bulk_faults(call: Call, own: list[Stored]) -> Iterator[str]:
-    stored = {one.unit.code for one in own}
+def _bulk_faults(call: Call, own: list[Stored], trails: Trails) -> Iterator[str]:
+    stored = {one.unit.code: one.version for one in own}
+    sent = {unit["code"]: unit for unit in call.body} if isinstance(call.body, list) else {}
     results = call.answer.get("results", []) if isinstance(call.answer, dict) else []
     for result in results:
         code, outcome = result["code"], result["outcome"]
@@ -254,6 +264,12 @@ def _bulk_faults(call: Call, own: list[Stored]) -> Iterator[str]:
         is_unknown = outcome == "refused" and result.get("problem", {}).get("status") == 503
         if outcome in ("unchanged", "refused") and not is_unknown and code in stored:
             yield f"{call}: {code} was {outcome}, but a change is stored"
+        unit = trails.by_code.get((call.parts.get("slug") or "", code))
+        if outcome == "refused" or unit is None or code not in sent:
+            continue
+        possible = {stored[code]} if code in stored else unit.versions_during(call)
+        if not any(not _differences(sent[code], unit.replay.states[version]) for version in possible):
+            yield f"{call}: {code} was {outcome}, but has other values than were sent"
 
 
 def _unit_faults(call: Call, own: list[Stored], trails: Trails) -> Iterator[str]:
@@ -273,11 +289,19 @@ def _unit_faults(call: Call, own: list[Stored], trails: Trails) -> Iterator[str]
         yield f"{call} answered version {version}, which {unit.code} never had"
         return
     for source, said in ((call.answer, "answered"), (call.body, "was acknowledged")):
-        for name, value in (source if isinstance(source, dict) else {}).items():
-            if name in state and name not in _NOT_COMPARED and not _is_same(value, state[name]):
-                yield f"{call} {said} with {name} {value!r}, but version {version} has {state[name]!r}"
+        for name in _differences(source if isinstance(source, dict) else {}, state):
+            yield f"{call} {said} with {name} {source[name]!r}, but version {version} has {state[name]!r}"
     if not own:
         yield from unit.time_faults(call)
+
+
+def _differences(said: Mapping[str, Any], state: Mapping[str, Any]) -> list[str]:
+    """Return the names of the fields that are otherwise in this state of a unit."""
+    return [
+        name
+        for name, value in said.items()
+        if name in state and name not in _NOT_COMPARED and not _is_same(value, state[name])
+    ]
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -189,7 +189,6 @@ async def standby_is_promoted(scene: Scene, injection: Injection) -> None:
             link.refuse()
             link.cut()
         await asyncio.to_thread(old.kill)
-        _note_epoch(scene, "promotion")
         await asyncio.to_thread(pair.promote)
         if pair.promotions == promotions:
             return
@@ -305,12 +304,7 @@ async def _clock_offset(connection: asyncpg.Connection) -> float:
 
 def _note_step(scene: Scene, seconds: int) -> None:
     scene.pair.step_clock(seconds)
-    scene.clock_steps += 1
-    _note_epoch(scene, "clock")
-
-
-def _note_epoch(scene: Scene, why: str) -> None:
-    scene.history.note("epoch", number=scene.pair.promotions + scene.clock_steps, why=why)
+    scene.history.note("clock", seconds=seconds)
 
 
 # Parts of several faults
@@ -376,7 +370,8 @@ async def _lose_power(injection: Injection, *nodes: Node) -> None:
     for node in nodes:
         await asyncio.to_thread(node.start)
     logs = [node.log_since(mark) for node, mark in zip(nodes, marks, strict=True)]
-    if all("database system was interrupted" in log for log in logs):
+    has_lost = [await asyncio.to_thread(node.disk.has_lost_unflushed) for node in nodes]
+    if all(has_lost) and all("database system was interrupted" in log for log in logs):
         injection.saw("what was not flushed is lost, and the server recovered from the rest")
 
 

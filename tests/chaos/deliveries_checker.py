@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import pairwise
 
 from holdfast.domain.delivery import INTERNAL_CAUSES, OUTCOME_UNKNOWN, Schedule
@@ -125,7 +124,7 @@ def _explains(attempt: Row, arrival: Arrival) -> bool:
 def fan_out_and_end_faults(found: Deliveries, state: FinalState) -> Iterator[str]:
     yield from fan_out_faults(found.history)
     yield from end_faults(found.history)
-    yield from _subscription_faults(state, is_clock_right=not found.clock_stepped_at)
+    yield from _subscription_faults(state)
     known = {delivery["id"] for delivery in state.deliveries}
     for delivery_id, own in found.arrivals.items():
         if delivery_id not in known:
@@ -141,18 +140,14 @@ def fan_out_and_end_faults(found: Deliveries, state: FinalState) -> Iterator[str
             yield f"{where} is delivered, but no receiver has taken it"
 
 
-def _subscription_faults(state: FinalState, *, is_clock_right: bool) -> Iterator[str]:
-    """Endpoints that were there before an event, and were never changed, have to get it."""
-    lasting = [one for one in state.endpoints if one["removed_at"] is None] if is_clock_right else []
-    for endpoint in lasting:
-        since = datetime.fromisoformat(endpoint["updated_at"]).timestamp() + COMMIT_SECONDS
+def _subscription_faults(state: FinalState) -> Iterator[str]:
+    """All endpoints were there before the first event, and none was changed."""
+    for endpoint in state.endpoints:
         for event in state.events:
             is_wanted = event["type"] in endpoint["events"] and (
                 endpoint["project_ids"] is None or event["project_id"] in endpoint["project_ids"]
             )
-            if not is_wanted or endpoint["id"] in event["endpoint_ids"]:
-                continue
-            if datetime.fromisoformat(event["created_at"]).timestamp() > since:
+            if is_wanted and endpoint["id"] not in event["endpoint_ids"]:
                 yield f"event {event['id']} was not for {endpoint['description'] or endpoint['id']}"
 
 
@@ -191,7 +186,10 @@ def _series_faults(pairs: Sequence[Matched], schedule: Schedule) -> Iterator[str
 
 def _gap_faults(found: Deliveries, pairs: Sequence[Matched]) -> Iterator[str]:
     for one, other in pairwise(pairs):
-        if one.arrival is None or other.arrival is None or other.attempt["trigger"] == "resend":
+        if other.attempt["trigger"] == "resend":
+            continue
+        if one.arrival is None or other.arrival is None:
+            yield from _unseen_gap_faults(found, one.attempt, other.attempt)
             continue
         number = one.attempt["number"]
         # After a lost attempt the next one follows its lease, which is longer than the first gap.
@@ -205,6 +203,16 @@ def _gap_faults(found: Deliveries, pairs: Sequence[Matched]) -> Iterator[str]:
             found, one.arrival.at, came_at
         ):
             yield f"attempt {number + 1} came {came_at - began_at:.3f} s after the one before, not {gap:g} s"
+
+
+def _unseen_gap_faults(found: Deliveries, one: Row, other: Row) -> Iterator[str]:
+    """Of attempts that reached nobody, as where the receiver's name cannot be resolved, by the log alone."""
+    if found.clock_stepped_at or one["cause"] == OUTCOME_UNKNOWN:
+        return
+    gap = found.schedule.gap_after(one["number"]).total_seconds()
+    passed = float(other["started_at"]) - float(one["ended_at"])
+    if passed < gap - found.tolerance_seconds:
+        yield f"attempt {other['number']} began {passed:.3f} s after the one before had ended, not {gap:g} s"
 
 
 def _has_step(found: Deliveries, since: float, until: float) -> bool:

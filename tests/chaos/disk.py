@@ -17,6 +17,7 @@ FREEZE, THAW = 0xC0045877, 0xC0045878  # FIFREEZE and FITHAW
 SHUTDOWN = 0x8004587D  # EXT4_IOC_SHUTDOWN
 FLUSHED, NOT_FLUSHED = 0, 2
 UNMOUNT_SECONDS = 10.0
+_UNFLUSHED = b"unflushed" * 512
 
 
 class DiskFailed(Exception):
@@ -30,6 +31,7 @@ class Disk:
         self._image = image
         self.folder = folder
         self._ballast = folder / "ballast"
+        self._unflushed = folder / "unflushed"
 
     def make(self) -> None:
         """Make and mount it, which not every container may."""
@@ -81,7 +83,13 @@ class Disk:
 
     def lose_power(self) -> None:
         """Keep only what was flushed. Every access fails until it is mounted anew."""
+        self._require_mount()
+        self._unflushed.write_bytes(_UNFLUSHED)
         self._control(SHUTDOWN, NOT_FLUSHED.to_bytes(4, "little"))
+
+    def has_lost_unflushed(self) -> bool:
+        """Tell, once it is mounted anew, whether what was written last before the power failed is gone."""
+        return not self._unflushed.exists() or self._unflushed.read_bytes() != _UNFLUSHED
 
     def fail(self) -> None:
         """Let every access fail from now on, until it is mounted anew; what was written before is kept."""
@@ -92,10 +100,11 @@ class Disk:
         self._control(FREEZE)
 
     def thaw(self) -> None:
-        with suppress(OSError):  # It is not frozen.
+        with suppress(DiskFailed):  # It is not frozen.
             self._control(THAW)
 
     def fill(self) -> None:
+        self._require_mount()
         with self._ballast.open("ab") as file:
             size = IMAGE_BYTES
             while size >= 4096:
@@ -109,8 +118,17 @@ class Disk:
             self._ballast.unlink(missing_ok=True)
 
     def _control(self, request: int, argument: bytes = b"") -> None:
-        with open_descriptor(self.folder, os.O_RDONLY) as descriptor:
-            fcntl.ioctl(descriptor, request, argument)
+        self._require_mount()
+        try:
+            with open_descriptor(self.folder, os.O_RDONLY) as descriptor:
+                fcntl.ioctl(descriptor, request, argument)
+        except OSError as failure:
+            raise DiskFailed(f"{self.folder}: request {request:#x} failed: {failure}") from failure
+
+    def _require_mount(self) -> None:
+        """Without the mount, the folder is on a disk of this machine."""
+        if not self.folder.is_mount():
+            raise DiskFailed(f"{self.folder} is not mounted.")
 
 
 def _run(*command: str) -> None:

@@ -19,11 +19,11 @@ Every record has ``at`` (seconds of this machine's clock, which no fault moves) 
 ``stale``
     ``call``, ``unit``, ``read``, ``acknowledged``: a read that shows less than was acknowledged before.
 ``fault``
-    ``number``, ``fault`` (its name), ``phase``: ``begun``, ``seen`` (with ``effect``) or ``ended``.
+    ``number``, ``fault`` (its name), ``lane``, ``phase``: ``begun``, ``seen`` (with ``effect``) or ``ended``.
 ``sample``
     ``connections`` (of Holdfast to databases), ``rss`` (bytes by process), ``waiting`` (writes in a queue).
-``epoch``
-    ``number``, ``why``: "promotion" of the standby, or "clock" for a step of the databases' clock.
+``clock``
+    ``seconds``: a step of the databases' clock.
 ``settled``
     ``seconds`` after the last fault (None: not in time), ``left``: what was not over.
 """

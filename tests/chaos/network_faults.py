@@ -176,7 +176,7 @@ async def _is_refused(link: Link) -> bool:
 
 async def _close_clients(scene: Scene, injection: Injection) -> None:
     if found := sum(link.close_clients() for link in scene.network.app.values()):
-        injection.saw(f"{found} sessions went on without their clients")
+        injection.saw(f"{found} connections of clients closed, and their sessions left open")
 
 
 async def _swallow_new(scene: Scene, injection: Injection) -> None:

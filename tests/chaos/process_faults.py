@@ -39,13 +39,17 @@ def _child_killed(kind: str) -> Run:
         if (killed := server.child(kind)) is None:
             return
         os.kill(killed.pid, signal.SIGKILL)
-        if await until(
-            lambda: (child := server.child(kind)) is not None and child.pid != killed.pid,
-            seconds=RESTART_SECONDS,
-        ):
-            injection.saw(f"process {killed.pid} ended and another one took its place")
+        await _replaced(server, kind, killed)
+        injection.saw(f"process {killed.pid} ended and another one took its place")
 
     return run
+
+
+async def _replaced(server: Server, kind: str, lost: psutil.Process) -> None:
+    if not await until(
+        lambda: (child := server.child(kind)) is not None and child.pid != lost.pid, seconds=RESTART_SECONDS
+    ):
+        raise AssertionError(f"{server.name} had no other process for {lost.pid} ({kind}) in time")
 
 
 async def _pause(process: psutil.Process, injection: Injection) -> None:
@@ -74,10 +78,12 @@ async def _child_replaced(scene: Scene, injection: Injection) -> None:
     if (hung := server.child(kind)) is None:
         return
     os.kill(hung.pid, signal.SIGSTOP)
-    if await until(
-        lambda: (child := server.child(kind)) is not None and child.pid != hung.pid, seconds=RESTART_SECONDS
-    ):
-        injection.saw(f"process {hung.pid} was killed and replaced")
+    try:
+        await _replaced(server, kind, hung)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(hung.pid, signal.SIGCONT)
+    injection.saw(f"process {hung.pid} was killed and replaced")
 
 
 def _supervisor_killed(*, alone: bool) -> Run:
@@ -88,10 +94,14 @@ def _supervisor_killed(*, alone: bool) -> Run:
         family = server.supervisor.children(recursive=True)
         await (server.kill() if alone else server.kill_all())
         try:
-            if await until(lambda: not any(one.is_running() for one in family), seconds=RESTART_SECONDS):
-                injection.saw(f"the supervisor and its processes {[one.pid for one in family]} ended")
+            if not await until(lambda: not any(one.is_running() for one in family), seconds=RESTART_SECONDS):
+                raise AssertionError(f"processes of {server.name} outlived their supervisor")
+            injection.saw(f"the supervisor and its processes {[one.pid for one in family]} ended")
             await asyncio.sleep(injection.seconds)
         finally:
+            for one in family:
+                with suppress(psutil.NoSuchProcess):
+                    one.kill()
             server.start()
             await server.wait_until_ready()
 

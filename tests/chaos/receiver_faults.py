@@ -76,12 +76,12 @@ def _kind(name: str, run: Run, seconds: tuple[float, float] = (2.0, 4.0)) -> Kin
 
 KINDS = [
     _kind("a receiver hangs", _behaving(behaviours.hang)),
-    _kind("a receiver answers by drips", _behaving(behaviours.drip)),
+    _kind("a receiver drips its answer", _behaving(behaviours.drip)),
     _kind("a receiver resets connections", _behaving(behaviours.reset)),
     _kind("a receiver answers 500", _behaving(behaviours.answer_with(500))),
     _kind("a receiver answers 410", _behaving(behaviours.answer_with(410))),
     _kind("a receiver redirects", _behaving(None)),
-    _kind("a receiver answers without end", _behaving(behaviours.answer_without_end)),
+    _kind("a receiver sends an endless body", _behaving(behaviours.answer_without_end)),
     _kind("a receiver closes without an answer", _behaving(behaviours.close)),
     _kind("a receiver does not speak HTTP", _behaving(behaviours.send_garbage)),
     _kind("a receiver answers slowly", _behaving(behaviours.answer_slowly)),

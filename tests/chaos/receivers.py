@@ -209,7 +209,7 @@ class Receivers:
     async def _open_name_server(self) -> asyncio.DatagramTransport:
         loop = asyncio.get_running_loop()
         for number in range(1, 255):
-            # Others on this machine may run a chaos of their own.
+            # Another run on this machine may have taken the first ones.
             address = f"127.53.0.{number}"
             try:
                 transport, _ = await loop.create_datagram_endpoint(

@@ -103,7 +103,17 @@ class Result:
 
     @property
     def held(self) -> bool:
-        return not self.violations and not self.errors
+        return not self.violations and not self.errors and not self.missing
+
+    @property
+    def missing(self) -> list[str]:
+        """Return that without which a run shows nothing."""
+        counts = {
+            "writes": self.acknowledged,
+            "deliveries": self.arrivals,
+            "effects of faults": self.kinds_seen,
+        }
+        return [f"no {name}" for name, count in counts.items() if not count]
 
     def save(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), ensure_ascii=False, indent=1))
@@ -190,11 +200,11 @@ def _end(result: Result, command: str) -> Iterator[str]:
     yield f"Run it again with: {command}"
     seen = [fault for fault in result.faults if fault.effect]
     counts = (
-        f"faults seen: {len(seen)} ({result.kinds_seen} kinds);"
+        f"faults seen: {len(seen)}, of {result.kinds_seen} {'kind' if result.kinds_seen == 1 else 'kinds'};"
         f" writes acknowledged: {result.acknowledged:,}; deliveries received: {result.arrivals:,}"
     )
     if result.held:
         yield f"Everything held; {counts}."
     else:
-        wrong = [*result.violations, *(["the harness itself"] if result.errors else [])]
+        wrong = [*result.violations, *result.missing, *(["the harness itself"] if result.errors else [])]
         yield f"FAILED: {', '.join(wrong)}. {counts}."

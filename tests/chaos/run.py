@@ -16,6 +16,7 @@ import asyncpg
 import httpx
 import psutil
 
+from holdfast.storage.embedded.server import using_embedded
 from tests.chaos import checker, state
 from tests.chaos.clients import SETTINGS as OF_CLIENTS
 from tests.chaos.clients import Clients
@@ -26,7 +27,8 @@ from tests.chaos.postgres import UNREACHABLE, Pair
 from tests.chaos.receivers import Receivers
 from tests.chaos.report import Result
 from tests.chaos.scene import Scene
-from tests.chaos.servers import METRICS_TOKEN, Servers
+from tests.chaos.servers import CHILDREN, METRICS_TOKEN, Servers
+from tests.chaos.state import FinalState
 from tests.support.client import NO_TLS
 from tests.support.server import HOLDFAST, environment
 
@@ -39,10 +41,7 @@ SETTINGS = {
     "HOLDFAST_LEASE_SECONDS": str(LEASE_SECONDS),
     "HOLDFAST_SESSION_IDLE_MINUTES": "600",
 }
-CONNECTIONS_PER_INSTALLATION = 26
-"""Of the web process 3 writers, 5 readers and a listener; of the worker 4 + 4, 4 + 3 and a listener; and one
-each to prepare the database."""
-SETTLED_WITHIN_SECONDS, LOAD_AFTER_SECONDS = 60.0, 3.0
+SETTLED_WITHIN_SECONDS, LOAD_AFTER_SECONDS, RESTORE_SECONDS = 60.0, 1.0, 60.0
 UNSETTLED = """
     select
         (select count(*) from pending_delivery) as pending,
@@ -112,17 +111,16 @@ async def run_plan(
         async with deployed(folder, seed, history, progress, settings, postgres_settings) as scene:
             errors = await _run_under_load(scene, plan, progress)
             progress("The faults are over; waiting until everything has settled")
-            await _settle(scene)
+            await _settle(scene, max((one.ended_at for one in plan), default=began_at))
             await scene.clients.read_feeds_to_the_end()
             secrets = {one["id"]: one["secret"] for one in scene.clients.endpoints.values()}
             final = await state.read_state(scene.pair.url(superuser=True), secrets)
             final.save(folder / "state.json")
-            restored = await _check_backup(scene)
+            of_backup = await _check_backup(scene, final)
     progress("Checking")
-    limits = checker.Limits(connections=2 * CONNECTIONS_PER_INSTALLATION)
+    limits = checker.Limits(connections=checker.CONNECTIONS)
     faults = checker.check(read(history.path), final, limits)
-    if restored:
-        faults.setdefault("I1", []).extend(restored)
+    faults["I1"] += of_backup
     return Result.of(seed, plan, history, faults, errors, began_at)
 
 
@@ -199,7 +197,7 @@ async def _run_lane(
     for injection in injections:
         await asyncio.sleep(max(0.0, began_at + injection.at - time.monotonic()))
         progress(f"{_counts(scene)}; {injection.kind.name}")
-        record = {"number": injection.number, "fault": injection.kind.name}
+        record = {"number": injection.number, "fault": injection.kind.name, "lane": injection.kind.lane}
         injection.begun_at = scene.history.note("fault", **record, phase="begun")
         try:
             await injection.kind.run(scene, injection)
@@ -215,23 +213,38 @@ def _counts(scene: Scene) -> str:
     return ", ".join(f"{count:,} {outcome}" for outcome, count in scene.clients.counts.items())
 
 
-async def _settle(scene: Scene) -> None:
-    """Wait until every event has its place, every delivery its end and every hold too."""
-    began_at, left = time.monotonic(), {"unknown": 1}
-    while any(left.values()) and time.monotonic() < began_at + SETTLED_WITHIN_SECONDS:
-        with suppress(*UNREACHABLE):
-            connection = await asyncpg.connect(scene.pair.url(superuser=True), timeout=5)
-            try:
-                rows = await connection.fetch(UNSETTLED, timeout=10)
-                left = dict(rows[0])
-            finally:
-                await connection.close()
+async def _settle(scene: Scene, since: float) -> None:
+    """Wait until every event has its place, every delivery and every hold its end, and all servers are ready.
+
+    ``since``: when the last fault ended; the load goes on for a little after it.
+    """
+    left = await _look_for_unsettled(scene)
+    while any(left.values()) and time.time() < since + SETTLED_WITHIN_SECONDS:
         await asyncio.sleep(0.3)
-    seconds = None if any(left.values()) else round(time.monotonic() - began_at, 1)
+        left = await _look_for_unsettled(scene)
+    seconds = None if any(left.values()) else round(time.time() - since, 1)
     scene.history.note("settled", seconds=seconds, left=left)
 
 
-async def _check_backup(scene: Scene) -> list[str]:
+async def _look_for_unsettled(scene: Scene) -> dict[str, int]:
+    left = {"servers not ready": 0, "databases away": 1}
+    async with httpx.AsyncClient(timeout=5, verify=NO_TLS) as http:
+        for server in scene.servers.all:
+            ready = False
+            with suppress(httpx.HTTPError):
+                ready = (await http.get(f"{server.address}/readyz")).status_code == 200
+            left["servers not ready"] += not (ready and all(server.child(kind) for kind in CHILDREN))
+    with suppress(*UNREACHABLE):
+        connection = await asyncpg.connect(scene.pair.url(superuser=True), timeout=5)
+        try:
+            rows = await connection.fetch(UNSETTLED, timeout=10)
+            left |= {**rows[0], "databases away": 0}
+        finally:
+            await connection.close()
+    return left
+
+
+async def _check_backup(scene: Scene, final: FinalState) -> list[str]:
     """Restore the last backup that was made during the faults; return what is wrong with it."""
     backups = sorted((scene.folder / "backups").glob("[!.]*"), key=lambda path: path.stat().st_mtime)
     if not backups:
@@ -244,12 +257,15 @@ async def _check_backup(scene: Scene) -> list[str]:
         stderr=asyncio.subprocess.STDOUT,
     )
     try:
-        output, _ = await process.communicate()
+        async with asyncio.timeout(RESTORE_SECONDS):
+            output, _ = await process.communicate()
+        if process.returncode != 0:
+            return [f"the backup {backups[-1].name} could not be restored: {output.decode()[-300:]}"]
+        with using_embedded(data, owner=True) as url:
+            restored = await state.read_state(url, {})
     finally:
         if process.returncode is None:
             process.terminate()
             await process.wait()
         shutil.rmtree(data, ignore_errors=True)
-    if process.returncode != 0:
-        return [f"the backup {backups[-1].name} could not be restored: {output.decode()[-300:]}"]
-    return []
+    return checker.backup_faults(restored, final)

@@ -28,5 +28,3 @@ class Scene:
     """Two installations of `holdfast serve`, each with a supervisor, a web process and a worker."""
     receivers: Receivers
     clients: Clients
-    clock_steps: int = 0
-    """How often a fault has set the clock of the databases."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -107,8 +106,7 @@ class Server:
     async def kill(self) -> None:
         """Kill the supervisor; its children end by themselves, since its sockets to them are closed."""
         if self._process is not None:
-            with suppress(ProcessLookupError):
-                os.kill(self._process.pid, signal.SIGKILL)
+            self._process.kill()
             await asyncio.to_thread(self._process.wait)
 
 

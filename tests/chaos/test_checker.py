@@ -6,12 +6,13 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from tests.chaos.checker import Limits, check, main
+from tests.chaos.checker import Limits, backup_faults, check, main
 from tests.chaos.history import History, Record, read
 from tests.chaos.state import FinalState, read_state
 from tests.support.concurrent_requests import Answer, Line, Request, open_lines
@@ -157,7 +158,7 @@ async def record_run(folder: Path, url: str) -> None:
                 for reader, limit in (("reader-0", 3), ("reader-1", 4)):
                     await read_feed(client, market, reader, limit)
             note_arrivals(history, journal)
-            history.note("fault", number=1, fault="none at all", phase="begun")
+            history.note("fault", number=1, fault="none at all", lane="processes", phase="begun")
             history.note("settled", seconds=1.5, left={})
             for seconds in (0, 20, 40):
                 at, rss = time.time() + seconds, {"web one:1": 100 << 20}
@@ -279,12 +280,10 @@ def fail_too_early(run: Run) -> None:
 
 
 def forget_endpoints(run: Run) -> None:
-    """Events that were fanned out to nobody, long after the endpoints were there."""
+    """Events that were fanned out to nobody."""
     run.state.deliveries.clear()
     for event in run.state.events:
         event["endpoint_ids"] = []
-    for endpoint in run.state.endpoints:
-        endpoint["updated_at"] = "2026-01-01T00:00:00.000Z"
 
 
 def hold_while_held(run: Run) -> None:
@@ -356,6 +355,44 @@ def answer_with_another_hold(run: Run) -> None:
     lost.update(kind="ok", status=201, answer={**found["answer"], "reference": "222-222-222"})
 
 
+def bulk_results(run: Run) -> list[Row]:
+    results: list[Row] = run.call("PUT", "/units")[1]["answer"]["results"]
+    return results
+
+
+def send_other_values(run: Run) -> None:
+    run.call("PUT", "/units")[0]["body"][0]["description"] = "not what was stored"
+
+
+def acknowledge_what_was_never_so(run: Run) -> None:
+    """A unit of many is "unchanged", though it never had the values that were sent."""
+    forget_a_unit_of_many(run)
+    send_other_values(run)
+    for result in bulk_results(run):
+        result["outcome"] = "unchanged"
+
+
+def retry_too_soon_without_arrivals(run: Run) -> None:
+    """As where the name of the receiver cannot be resolved."""
+    delivery = run.delivery("flaky")
+    first, second = run.attempts(delivery)
+    for arrival in run.arrivals(delivery):
+        run.records.remove(arrival)
+    second["started_at"] = float(first["ended_at"]) + 0.05
+
+
+def stop_reading(run: Run) -> None:
+    """A reader never gets to the last event."""
+    own = [page for page in run.of("page") if page["reader"] == "reader-1" and page["events"]]
+    for page in run.of("page")[run.of("page").index(own[-1]) :]:
+        run.records.remove(page)
+
+
+def read_nothing(run: Run) -> None:
+    for page in run.of("page"):
+        run.records.remove(page)
+
+
 def skip_an_event(run: Run) -> None:
     page = run.of("page")[0]
     page["events"] = page["events"][:1] + page["events"][2:]
@@ -378,6 +415,11 @@ def read_an_event_that_was_lost(run: Run) -> None:
 def read_a_page_twice(run: Run) -> None:
     page = run.of("page")[0]
     run.records.insert(run.records.index(page), dict(page))
+
+
+def sample_nothing(run: Run) -> None:
+    for sample in run.of("sample"):
+        run.records.remove(sample)
 
 
 def grow(run: Run, process: str) -> None:
@@ -406,6 +448,8 @@ PLANTED: list[tuple[str, str, Callable[[Run], object]]] = [
     ("I1", "nothing is stored", forget_change),
     ("I1", "no such hold is stored", lambda run: answer_otherwise(run, "POST", "/A-2/hold", reference="X")),
     ("I1", "was replaced, but nothing is stored", forget_a_unit_of_many),
+    ("I1", "has other values than were sent", send_other_values),
+    ("I1", "was unchanged, but has other values", acknowledge_what_was_never_so),
     ("I1", "is stored 2 times", lambda run: store_again(run, run.entry("take-off-sale"))),
     ("I1", "was refused, but take-off-sale", lambda run: refuse(run, "POST", "/take-off-sale")),
     ("I1", "which is no call", lambda run: run.entry("put-on-sale").update(request_id="nobody")),
@@ -431,6 +475,7 @@ PLANTED: list[tuple[str, str, Callable[[Run], object]]] = [
     ("I3", "begins at", hold_again_too_soon_by_the_trail),
     ("I4", "more than 8 attempts", lambda run: add_attempts(run, 7)),
     ("I4", "after the one before, not 0.2 s", retry_too_soon),
+    ("I4", "after the one before had ended", retry_too_soon_without_arrivals),
     ("I4", "other bytes", deliver_other_bytes),
     ("I4", "is wrong", forge_signatures),
     ("I4", "no signature was checked", lambda run: run.state.secrets.popitem()),
@@ -447,6 +492,13 @@ PLANTED: list[tuple[str, str, Callable[[Run], object]]] = [
     ("I6", "is not stored", read_an_event_that_was_lost),
     ("I6", "the page before had led to", read_a_page_twice),
     ("I6", "but the last one is", lambda run: run.state.sequences.update(last_position=1)),
+    ("I6", "and not to the end", stop_reading),
+    ("I6", "0 readers", read_nothing),
+    (
+        "I7",
+        "answered with 500 for A-1",
+        lambda run: bulk_results(run)[0].update(outcome="refused", problem={"status": 500}),
+    ),
     ("I7", "answered with 500", lambda run: run.of("unknown")[0].update(status=500)),
     ("I7", "answered with 502", lambda run: run.of("ok")[0].update(status=502)),
     ("I8", "not settled", lambda run: run.of("settled")[0].update(seconds=None)),
@@ -454,6 +506,7 @@ PLANTED: list[tuple[str, str, Callable[[Run], object]]] = [
     ("I8", "nobody waited", lambda run: run.records.remove(run.of("settled")[0])),
     ("I9", "21 connections", lambda run: run.of("sample")[0].update(connections=21)),
     ("I9", "2001 writes waited", lambda run: run.of("sample")[0].update(waiting=2001)),
+    ("I9", "nobody looked", sample_nothing),
     ("I9", "had 100 MiB and has 201 MiB", lambda run: grow(run, "web one:1")),
     ("I10", "unit", answer_one_version_twice),
     ("I10", "asked by", give_a_hold_to_two),
@@ -487,9 +540,21 @@ def test_what_a_fault_explains_is_no_violation(run: Run) -> None:
     deliver_without_a_log(run)
     retry_too_soon(run)
     run.records.append({**run.of("fault")[0], "phase": "seen", "effect": "a worker was killed"})
-    run.records.append({"kind": "epoch", "at": run.arrivals(run.delivery("flaky"))[1]["at"], "why": "clock"})
+    run.records.append({"kind": "clock", "at": run.arrivals(run.delivery("flaky"))[1]["at"], "seconds": 600})
     grow(run, "web one:2")
     assert {name: faults for name, faults in run.found().items() if faults} == {}
+
+
+def test_a_backup_is_the_beginning_of_what_there_is_in_the_end(run: Run) -> None:
+    restored = deepcopy(run.state)
+    restored.audit_entries.remove(run.entry("lapse-hold"))
+    assert backup_faults(restored, run.state) == []
+    restored.audit_entries.remove(run.entry("sign"))
+    assert backup_faults(restored, run.state) == [
+        "the entries of A-1 in the backup are not the first of those it has"
+    ]
+    restored.events.clear()
+    assert backup_faults(restored, run.state) == ["the backup has no events"]
 
 
 def test_a_run_is_checked_again_by_its_files(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:

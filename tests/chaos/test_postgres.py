@@ -13,6 +13,7 @@ import asyncpg
 import pytest
 
 from tests.chaos.database_faults import KINDS
+from tests.chaos.disk import Disk, DiskFailed
 from tests.chaos.faults import Injection
 from tests.chaos.history import History
 from tests.chaos.postgres import UNREACHABLE, Node, Pair
@@ -22,6 +23,16 @@ from tests.support.relay import Relay
 NEED_NETWORK = {"the standby is promoted", "the replication link is cut"}
 
 pytestmark = pytest.mark.usefixtures("able_machine")
+
+
+def test_what_is_not_mounted_is_not_touched(tmp_path: Path) -> None:
+    """The folder would be on a disk of this machine."""
+    disk = Disk(tmp_path / "image", tmp_path / "disk")
+    disk.folder.mkdir()
+    for harm in (disk.lose_power, disk.fail, disk.freeze, disk.fill):
+        with pytest.raises(DiskFailed, match="is not mounted"):
+            harm()
+    assert list(disk.folder.iterdir()) == []
 
 
 @asynccontextmanager

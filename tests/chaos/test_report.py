@@ -36,7 +36,7 @@ def test_a_run_that_held_says_so_in_its_last_line() -> None:
     last = text(HELD, "make chaos SEED=7 MINUTES=1.5").splitlines()[-2:]
     assert last == [
         "Run it again with: make chaos SEED=7 MINUTES=1.5",
-        "Everything held; faults seen: 1 (1 kinds); writes acknowledged: 1,200; deliveries received: 3,600.",
+        "Everything held; faults seen: 1, of 1 kind; writes acknowledged: 1,200; deliveries received: 3,600.",
     ]
 
 
@@ -45,6 +45,9 @@ def test_a_run_that_held_says_so_in_its_last_line() -> None:
     [
         (replace(HELD, violations={"I3": ["A-1: two holds"]}), "FAILED: I3."),
         (replace(HELD, errors=["a lock was not freed"]), "FAILED: the harness itself."),
+        (replace(HELD, acknowledged=0), "FAILED: no writes."),
+        (replace(HELD, arrivals=0), "FAILED: no deliveries."),
+        (replace(HELD, faults=[UNSEEN]), "FAILED: no effects of faults."),
     ],
 )
 def test_a_run_that_failed_says_what_failed(result: Result, verdict: str) -> None:
