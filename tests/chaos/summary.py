@@ -1,4 +1,9 @@
-"""The figures of docs/reliability.md: `python -m tests.chaos.summary dist/chaos/seed-*` sums up many runs."""
+"""The figures of docs/reliability.md.
+
+`python -m tests.chaos.summary dist/chaos/seed-*` sums up many runs of `make chaos`, and
+`python -m tests.chaos.summary --failovers dist/failovers` a run of failovers alone:
+`python -m tests.chaos --only "the standby is promoted" --count 20 --output dist/failovers`.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +54,10 @@ def failovers(folder: Path) -> dict[str, Any]:
         "failovers": len(pauses),
         "acknowledged": result.acknowledged,
         "lost": len(result.violations.get("I1", [])),
-        "without writes": [round(median(pauses), 1), round(quantiles(pauses, n=20)[-1], 1)],
+        "without writes": [
+            round(median(pauses), 1),
+            round(quantiles(pauses, n=20, method="inclusive")[-1], 1),
+        ],
         "deliveries": len(received),
         "doubled": sum(count > 1 for count in received.values()),
         "holds released": len(late),
@@ -84,7 +92,8 @@ def main(arguments: Sequence[str]) -> int:
         print(__doc__)
         return 2
     figures = failovers(folders[0]) if is_failovers else summarise(folders)
-    figures["date"] = datetime.now().astimezone().strftime("%Y-%m-%d")
+    ended_at = max((folder / "result.json").stat().st_mtime for folder in folders)
+    figures["date"] = datetime.fromtimestamp(ended_at).astimezone().strftime("%Y-%m-%d")
     figures["machine"] = f"{os.cpu_count()} cores, {file_system_of(Path.cwd())}"
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / ("failovers.json" if is_failovers else "runs.json")

@@ -1,5 +1,6 @@
 """The plan follows from the seed and the minutes, and every kind of fault gets its turn."""
 
+import json
 from collections import Counter, defaultdict
 from itertools import pairwise
 
@@ -8,6 +9,7 @@ import pytest
 from tests.chaos.__main__ import KINDS
 from tests.chaos.faults import Injection
 from tests.chaos.plan import make_plan
+from tests.chaos.summary import RESULTS
 
 SEEDS = range(1, 31)
 RARE_TIMES, TIMES = 10, 20
@@ -46,3 +48,11 @@ def test_thirty_seeds_meet_every_kind_often_enough() -> None:
     met = Counter(one.kind for seed in SEEDS for one in make_plan(seed, 1.5, KINDS))
     for kind in KINDS:
         assert met[kind] >= (RARE_TIMES if kind.weight == 1 else TIMES), kind.name
+
+
+def test_the_published_runs_are_those_seeds_held_and_saw_every_kind_often_enough() -> None:
+    runs = json.loads((RESULTS / "runs.json").read_text())
+    assert (runs["seeds"], runs["not held"]) == (list(SEEDS), [])
+    seen = {name: with_effect for name, _, _, with_effect, *_ in runs["rows"]}
+    for kind in KINDS:
+        assert seen[kind.name] >= (RARE_TIMES if kind.weight == 1 else TIMES), kind.name
