@@ -135,10 +135,9 @@ class Unit:
         acknowledged = []
         for stored in self.stored:
             call = calls.get(stored.entry["request_id"] or "")
-            if call is None:
-                continue
-            self._invoked.setdefault(stored.version, call.invoked_at)
-            if call.kind == "ok":
+            # Actions on a booking alone follow at the version that another entry made.
+            self._invoked.setdefault(stored.version, 0.0 if call is None else call.invoked_at)
+            if call is not None and call.kind == "ok":
                 acknowledged.append((call.ended_at, stored.version))
         acknowledged.sort()
         times = [at for at, _ in acknowledged]

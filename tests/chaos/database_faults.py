@@ -62,7 +62,7 @@ def database_fault(
 # Processes
 
 
-@database_fault("a database backend is killed")
+@database_fault("a database backend is killed", weight=3)
 async def backend_is_killed(scene: Scene, injection: Injection) -> None:
     node = scene.pair.primary
     mark = node.log_size()

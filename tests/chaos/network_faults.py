@@ -214,9 +214,9 @@ KINDS = [
     _kind("a few connections are lost silently", _lose_a_few),
     _kind("the network delays every packet", _delay, (2.0, 4.0)),
     _kind("the network trickles", _trickle, (2.0, 4.0)),
-    _kind("connections are refused", _refuse, (1.0, 3.0)),
+    _kind("connections are refused", _refuse, (1.0, 3.0), 3),
     _kind("connections are half open", _close_clients),
-    _kind("new connections to the first host get no answer", _swallow_new, (2.0, 4.0)),
+    _kind("new connections to the first host get no answer", _swallow_new, (2.0, 4.0), 3),
     _kind("the standby's network hangs, then goes on", _hang_replication, (1.0, 4.0)),
-    _kind("the standby's connections are reset", _cut_replication),
+    _kind("the standby's connections are reset", _cut_replication, weight=3),
 ]

@@ -70,22 +70,22 @@ async def _see_questions(receivers: Receivers, injection: Injection, what: str) 
         injection.saw(f"{asked} {what}")
 
 
-def _kind(name: str, run: Run, seconds: tuple[float, float] = (2.0, 4.0)) -> Kind:
-    return Kind(name, LANE, run, seconds)
+def _kind(name: str, run: Run, seconds: tuple[float, float] = (2.0, 4.0), weight: int = 2) -> Kind:
+    return Kind(name, LANE, run, seconds, weight=weight)
 
 
 KINDS = [
     _kind("a receiver hangs", _behaving(behaviours.hang)),
     _kind("a receiver drips its answer", _behaving(behaviours.drip)),
     _kind("a receiver resets connections", _behaving(behaviours.reset)),
-    _kind("a receiver answers 500", _behaving(behaviours.answer_with(500))),
+    _kind("a receiver answers 500", _behaving(behaviours.answer_with(500)), weight=3),
     _kind("a receiver answers 410", _behaving(behaviours.answer_with(410))),
     _kind("a receiver redirects", _behaving(None)),
-    _kind("a receiver sends an endless body", _behaving(behaviours.answer_without_end)),
+    _kind("a receiver sends an endless body", _behaving(behaviours.answer_without_end), weight=3),
     _kind("a receiver closes without an answer", _behaving(behaviours.close)),
     _kind("a receiver does not speak HTTP", _behaving(behaviours.send_garbage)),
-    _kind("a receiver answers slowly", _behaving(behaviours.answer_slowly)),
-    _kind("all receivers are down, then back at once", _down, (2.0, 5.0)),
-    _kind("the receivers' names cannot be resolved", _names_fail),
+    _kind("a receiver answers slowly", _behaving(behaviours.answer_slowly), weight=3),
+    _kind("all receivers are down, then back at once", _down, (2.0, 5.0), weight=3),
+    _kind("the receivers' names cannot be resolved", _names_fail, weight=3),
     _kind("the name server hangs", _name_server_hangs),
 ]

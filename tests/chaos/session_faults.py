@@ -432,19 +432,19 @@ def bulk(market: Market, codes: list[str], description: str) -> Request:
 
 
 KINDS = [
-    Kind("sessions are terminated", LANE, terminate_sessions),
-    Kind("statements are cancelled", LANE, cancel_statements),
+    Kind("sessions are terminated", LANE, terminate_sessions, weight=3),
+    Kind("statements are cancelled", LANE, cancel_statements, weight=3),
     Kind("rows of units are locked", LANE, lock_units, (1.0, 4.0), weight=3),
-    Kind("the table of units is locked", LANE, lock_table, (1.0, 2.0)),
+    Kind("the table of units is locked", LANE, lock_table, (1.0, 2.0), weight=3),
     Kind("a foreign program idles in a transaction", LANE, idle_in_transaction, (1.0, 4.0), weight=3),
     Kind("a snapshot is kept", LANE, keep_snapshot, (2.0, 4.0), weight=3),
     Kind("a deadlock", LANE, deadlock, takes_seconds=3.0, weight=3),
-    Kind("connections are used up", LANE, use_up_connections, (2.0, 2.0)),
+    Kind("connections are used up", LANE, use_up_connections, (2.0, 2.0), weight=3),
     Kind("an analytic query", LANE, analytic_query, (1.0, 4.0)),
     Kind("a backup", LANE, back_up, takes_seconds=6.0),
     Kind("duplicate requests", LANE, duplicate_requests, (1.0, 2.0), weight=3),
     Kind("a retry storm", LANE, retry_storm, (2.0, 2.0)),
     Kind("an import is interrupted", LANE, interrupt_import, (0.2, 1.0)),
-    Kind("clients hang up", LANE, hang_up_after_sending, (1.0, 2.0), weight=3),
+    Kind("clients hang up", LANE, hang_up_after_sending, (1.0, 2.0), weight=4),
     Kind("slow clients", LANE, slow_clients, (1.0, 4.0)),
 ]
