@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from playwright.sync_api import Browser, Page
 
-from tests.browser.axe import Rules, axe_faults
+from tests.browser.axe import axe_faults
 from tests.browser.pages import AnyScene, BrowserPage
 from tests.browser.scene import Scene
 from tests.browser.shop_scene import ShopScene
@@ -24,37 +24,40 @@ _TOO_WIDE = """() => {
     return out.slice(0, 5).map(one => one.cloneNode().outerHTML.slice(0, 100)).concat("…");
 }"""
 
+Look = Callable[[Page], Iterable[str]]
+"""Tells what is wrong with what a window shows."""
 Check = Callable[..., None]
-"""Called with a page, a language, a theme and axe's rules."""
+"""Called with a page, a language and the looks."""
 
 
 def checking_office(browser: Browser, scene: Scene) -> AbstractContextManager[Check]:
-    def open_window(role: str | None, language: str, theme: Theme) -> AbstractContextManager[Window]:
+    def open_window(role: str | None, language: str) -> AbstractContextManager[Window]:
         person = None if role is None else scene.person(role, language)
-        return window(browser, scene.office.address, person, theme=theme, locale=LOCALES[language])
+        return window(browser, scene.office.address, person, locale=LOCALES[language])
 
     return _checking(scene, open_window)
 
 
 def checking_shop(browser: Browser, scene: ShopScene) -> AbstractContextManager[Check]:
     """Each page is seen by a buyer who has not been there before."""
-    return _checking(scene, lambda _, *look: shop_window(browser, scene, *look), forget=True)
+    return _checking(scene, lambda _, language: shop_window(browser, scene, language), forget=True)
 
 
 @contextmanager
 def _checking(
     scene: AnyScene, open_window: Callable[..., AbstractContextManager[Window]], *, forget: bool = False
 ) -> Iterator[Check]:
-    """One window for each role, language and theme, in which one page follows the other."""
+    """One window for each role and language, in which one page follows the other."""
     with ExitStack() as windows:
-        opened: dict[tuple[str | None, str, Theme], Window] = {}
+        opened: dict[tuple[str | None, str], Window] = {}
 
-        def check(page: BrowserPage[AnyScene], language: str, theme: Theme, rules: Rules) -> None:
-            look = page.role, language, theme
-            if look not in opened:
-                opened[look] = windows.enter_context(open_window(*look))
-            seen = opened[look]
-            faults = [*_faults(seen.page, page, scene, language, rules)]
+        def check(page: BrowserPage[AnyScene], language: str, *looks: Look) -> None:
+            reader = page.role, language
+            if reader not in opened:
+                opened[reader] = windows.enter_context(open_window(*reader))
+                opened[reader].page.set_viewport_size(DESKTOP)
+            seen = opened[reader]
+            faults = [*_faults(seen.page, page, scene, language, looks)]
             if forget:
                 # The page is left before its cookies go: its scripts must not ask without them.
                 seen.page.mouse.move(0, 0)
@@ -67,16 +70,17 @@ def _checking(
 
 
 @contextmanager
-def shop_window(browser: Browser, scene: ShopScene, language: str, theme: Theme) -> Iterator[Window]:
+def shop_window(
+    browser: Browser, scene: ShopScene, language: str, theme: Theme = "light"
+) -> Iterator[Window]:
     locale, beside = LOCALES[language], (scene.outside,)
     with window(browser, scene.demo.address, size=PHONE, theme=theme, locale=locale, beside=beside) as own:
         yield own
 
 
 def _faults(
-    page: Page, looked_at: BrowserPage[AnyScene], scene: AnyScene, language: str, rules: Rules
+    page: Page, looked_at: BrowserPage[AnyScene], scene: AnyScene, language: str, looks: Iterable[Look]
 ) -> Iterator[str]:
-    page.set_viewport_size(DESKTOP)
     answer = page.goto(looked_at.path(scene))
     if answer is None or answer.status != looked_at.status:
         yield f"answered {answer and answer.status}"
@@ -85,8 +89,27 @@ def _faults(
         looked_at.then(page, scene)
     if page.locator("html").get_attribute("lang") != language:
         yield "it speaks another language"
-    yield from axe_faults(page, rules)
-    for name, size in (("desk", DESKTOP), ("phone", PHONE)):
+    for look in looks:
+        yield from look(page)
+
+
+def structure(page: Page) -> Iterable[str]:
+    return axe_faults(page, "structure")
+
+
+def all_rules(page: Page) -> Iterable[str]:
+    return axe_faults(page, "all")
+
+
+def dark_colours(page: Page) -> Iterable[str]:
+    page.emulate_media(color_scheme="dark")
+    faults = axe_faults(page, "colours")
+    page.emulate_media(color_scheme="light")
+    return faults
+
+
+def widths(page: Page) -> Iterable[str]:
+    for name, size in (("phone", PHONE), ("desk", DESKTOP)):
         page.set_viewport_size(size)
         sticking_out = page.evaluate(_TOO_WIDE)
         if sticking_out:

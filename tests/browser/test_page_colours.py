@@ -5,40 +5,29 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.axe import Rules
-from tests.browser.checks import Check
+from tests.browser.checks import Check, all_rules, dark_colours
 from tests.browser.hostile_names import IMAGE, hostile_scene
 from tests.browser.office import Office
 from tests.browser.pages import PAGES, BrowserPage
 from tests.browser.scene import Scene
 from tests.browser.shop_pages import SHOP_PAGES
 from tests.browser.shop_scene import ShopScene
-from tests.browser.windows import Theme, Window, window
+from tests.browser.windows import Window, window
 from tests.support.webhooks import an_inbox
 
 pytestmark = pytest.mark.slow
-LOOKS = pytest.mark.parametrize(
-    ("language", "theme", "rules"),
-    [("en", "dark", "colours"), ("ar", "light", "all")],
-)
 BEHIND_THE_SIGN_IN = [page for page in PAGES if page.role is not None and page.status == 200]
 _MARKUP = "img[src=x], svg[onload], [onerror]"
 
 
-@LOOKS
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_axe_finds_nothing_on_a_page_of_staff(
-    page: BrowserPage[Scene], language: str, theme: Theme, rules: Rules, check: Check
-) -> None:
-    check(page, language, theme, rules)
+def test_axe_finds_nothing_on_a_page_of_staff(page: BrowserPage[Scene], check: Check) -> None:
+    check(page, "ar", all_rules, dark_colours)
 
 
-@LOOKS
 @pytest.mark.parametrize("page", SHOP_PAGES, ids=lambda page: page.name)
-def test_axe_finds_nothing_on_a_page_of_buyers(
-    page: BrowserPage[ShopScene], language: str, theme: Theme, rules: Rules, check_shop: Check
-) -> None:
-    check_shop(page, language, theme, rules)
+def test_axe_finds_nothing_on_a_page_of_buyers(page: BrowserPage[ShopScene], check_shop: Check) -> None:
+    check_shop(page, "ar", all_rules, dark_colours)
 
 
 @pytest.fixture(scope="module")

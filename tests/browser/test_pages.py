@@ -4,15 +4,14 @@ import pytest
 
 from holdfast.web.pages.backoffice.base import StaffRequest
 from holdfast.web.pages.storefront.base import BuyerRequest
-from tests.browser.axe import Rules
-from tests.browser.checks import Check
+from tests.browser.checks import Check, Look, structure, widths
 from tests.browser.pages import NOT_PAGES, PAGES, BrowserPage, pages_of
 from tests.browser.scene import Scene
 from tests.browser.shop_pages import NOT_SHOP_PAGES, SHOP_PAGES
 from tests.browser.shop_scene import ShopScene
 
 # What axe finds in one language is mostly to be found in the other: the slow tests run it in both.
-LOOKS = pytest.mark.parametrize(("language", "rules"), [("en", "structure"), ("ar", "none")])
+LOOKS = pytest.mark.parametrize(("language", "looks"), [("en", [structure, widths]), ("ar", [widths])])
 
 
 def test_the_tables_have_every_page_and_no_other() -> None:
@@ -25,14 +24,14 @@ def test_the_tables_have_every_page_and_no_other() -> None:
 @LOOKS
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_of_staff_is_accessible_and_fits_a_phone(
-    page: BrowserPage[Scene], language: str, rules: Rules, check: Check
+    page: BrowserPage[Scene], language: str, looks: list[Look], check: Check
 ) -> None:
-    check(page, language, "light", rules)
+    check(page, language, *looks)
 
 
 @LOOKS
 @pytest.mark.parametrize("page", SHOP_PAGES, ids=lambda page: page.name)
 def test_a_page_of_buyers_is_accessible_and_fits_a_phone(
-    page: BrowserPage[ShopScene], language: str, rules: Rules, check_shop: Check
+    page: BrowserPage[ShopScene], language: str, looks: list[Look], check_shop: Check
 ) -> None:
-    check_shop(page, language, "light", rules)
+    check_shop(page, language, *looks)
