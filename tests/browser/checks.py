@@ -103,9 +103,10 @@ def all_rules(page: Page) -> Iterable[str]:
 
 def dark_colours(page: Page) -> Iterable[str]:
     page.emulate_media(color_scheme="dark")
-    faults = axe_faults(page, "colours")
-    page.emulate_media(color_scheme="light")
-    return faults
+    try:
+        return axe_faults(page, "colours")
+    finally:
+        page.emulate_media(color_scheme="light")
 
 
 def widths(page: Page) -> Iterable[str]:

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.progress import Progress
@@ -118,9 +119,11 @@ async def _run_until_stopped(run: Coroutine[None, None, Result], progress: Progr
     task, loop = asyncio.create_task(run), asyncio.get_running_loop()
 
     def stop() -> None:
-        progress("Stopping the servers and PostgreSQL; this takes up to a minute")
         if not task.cancelling():
             task.cancel()
+        # The terminal may be gone.
+        with suppress(OSError):
+            progress("Stopping the servers and PostgreSQL; this takes up to a minute")
 
     for signal_ in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(signal_, stop)

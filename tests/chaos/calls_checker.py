@@ -71,6 +71,12 @@ class Call:
         found = _ETAG.fullmatch(self.etag or "")
         return int(found[1]) if found else None
 
+    def acknowledges(self, code: str) -> bool:
+        """Whether it tells that the change of this unit is stored. Of many, each has a result of its own."""
+        results = self.answer.get("results", []) if isinstance(self.answer, dict) else []
+        is_refused = any(one["code"] == code and one["outcome"] == "refused" for one in results)
+        return self.kind == "ok" and not is_refused
+
     @property
     def action(self) -> str:
         if self.target == "pay":
@@ -137,7 +143,7 @@ class Unit:
             call = calls.get(stored.entry["request_id"] or "")
             # Actions on a booking alone follow at the version that another entry made.
             self._invoked.setdefault(stored.version, 0.0 if call is None else call.invoked_at)
-            if call is not None and call.kind == "ok":
+            if call is not None and call.acknowledges(self.code):
                 acknowledged.append((call.ended_at, stored.version))
         acknowledged.sort()
         times = [at for at, _ in acknowledged]
@@ -264,7 +270,10 @@ def _bulk_faults(call: Call, own: list[Stored], trails: Trails) -> Iterator[str]
         if outcome in ("unchanged", "refused") and not is_unknown and code in stored:
             yield f"{call}: {code} was {outcome}, but a change is stored"
         unit = trails.by_code.get((call.parts.get("slug") or "", code))
-        if outcome == "refused" or unit is None or code not in sent:
+        if outcome == "refused" or code not in sent:
+            continue
+        if unit is None:
+            yield f"{call}: {code} was {outcome}, but there is no such unit"
             continue
         possible = {stored[code]} if code in stored else unit.versions_during(call)
         if not any(not _differences(sent[code], unit.replay.states[version]) for version in possible):

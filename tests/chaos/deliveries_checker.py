@@ -52,7 +52,17 @@ class Deliveries:
             pairs = match(attempts.get(delivery["id"], []), self.arrivals.get(delivery["id"], []))
             self.matched[delivery["id"]] = pairs
             explained = {id(pair.arrival) for pair in pairs}
-            self.extra += [one for one in self.arrivals.get(delivery["id"], []) if id(one) not in explained]
+            rest = [one for one in self.arrivals.get(delivery["id"], []) if id(one) not in explained]
+            self.extra += rest[: len(rest) - self._overtaken(pairs, rest)]
+
+    def _overtaken(self, pairs: Sequence[Matched], arrivals: Sequence[Arrival]) -> int:
+        """How many were signed by a worker that was given up, and came after what was signed later."""
+        given_up: int = sum(
+            pair.arrival is None and pair.attempt["cause"] == OUTCOME_UNKNOWN for pair in pairs
+        )
+        newest = max((pair.arrival.timestamp for pair in pairs if pair.arrival is not None), default="")
+        late = sum(bool(self.clock_stepped_at) or one.timestamp <= newest for one in arrivals)
+        return min(given_up, late)
 
 
 def deliveries_of(
@@ -154,7 +164,7 @@ def _subscription_faults(state: FinalState) -> Iterator[str]:
 # I4: attempts keep to their number, schedule, bytes and order
 
 
-def attempt_faults(found: Deliveries, most_extra: int) -> Iterator[str]:
+def attempt_faults(found: Deliveries) -> Iterator[str]:
     for endpoint_id in sorted({row["endpoint_id"] for row in found.history.deliveries}):
         if endpoint_id not in found.history.secrets:
             yield f"the secret of the endpoint {endpoint_id} is not known, so no signature was checked"
@@ -167,12 +177,9 @@ def attempt_faults(found: Deliveries, most_extra: int) -> Iterator[str]:
     for arrival in found.history.arrivals:
         if arrival.path == ELSEWHERE:
             yield f"delivery {arrival.delivery_id} followed a redirect"
-    if len(found.extra) > most_extra:
-        first = found.extra[0]
-        yield (
-            f"{len(found.extra)} arrivals are in no log, where faults explain {most_extra}: the first is"
-            f" {first.delivery_id} at {first.path}"
-        )
+    # An attempt is committed before it is sent, so that even a worker that is killed leaves none without one.
+    for arrival in found.extra:
+        yield f"the arrival of {arrival.delivery_id} at {arrival.path} at {arrival.at} is in no log"
     yield from _order_faults(found)
 
 
@@ -206,7 +213,7 @@ def _gap_faults(found: Deliveries, pairs: Sequence[Matched]) -> Iterator[str]:
 
 
 def _unseen_gap_faults(found: Deliveries, one: Row, other: Row) -> Iterator[str]:
-    """Of attempts that reached nobody, as where the receiver's name cannot be resolved, by the log alone."""
+    """By the log alone, where one of the two reached nobody: as if the receiver's name cannot be resolved."""
     if found.clock_stepped_at or one["cause"] == OUTCOME_UNKNOWN:
         return
     gap = found.schedule.gap_after(one["number"]).total_seconds()

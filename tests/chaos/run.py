@@ -17,6 +17,7 @@ import httpx
 import psutil
 
 from holdfast.storage.embedded.server import using_embedded
+from holdfast.storage.errors import EmbeddedPostgresError
 from tests.chaos import checker, state
 from tests.chaos.clients import SETTINGS as OF_CLIENTS
 from tests.chaos.clients import Clients
@@ -116,11 +117,15 @@ async def run_plan(
             secrets = {one["id"]: one["secret"] for one in scene.clients.endpoints.values()}
             final = await state.read_state(scene.pair.url(superuser=True), secrets)
             final.save(folder / "state.json")
-            of_backup = await _check_backup(scene, final)
+            number, restored = await _restore_last_backup(scene)
     progress("Checking")
     limits = checker.Limits(connections=checker.CONNECTIONS)
     faults = checker.check(read(history.path), final, limits)
-    faults["I1"] += of_backup
+    if isinstance(restored, str):
+        faults["I1"].append(restored)
+    elif restored is not None:
+        begun_at = plan[number - 1].begun_at
+        faults["I1"] += checker.backup_faults(restored, final, read(history.path), begun_at)
     return Result.of(seed, plan, history, faults, errors, began_at)
 
 
@@ -244,12 +249,12 @@ async def _look_for_unsettled(scene: Scene) -> dict[str, int]:
     return left
 
 
-async def _check_backup(scene: Scene, final: FinalState) -> list[str]:
-    """Restore the last backup that was made during the faults; return what is wrong with it."""
+async def _restore_last_backup(scene: Scene) -> tuple[int, FinalState | str | None]:
+    """Return the number of the last backup that was made during the faults, and what it has or why not."""
     backups = sorted((scene.folder / "backups").glob("[!.]*"), key=lambda path: path.stat().st_mtime)
     if not backups:
-        return []
-    data = scene.folder / "restored"
+        return 0, None
+    number, data = int(backups[-1].stem), scene.folder / "restored"
     process = await asyncio.create_subprocess_exec(
         *(str(HOLDFAST), "restore", str(backups[-1])),
         env=environment({"HOLDFAST_DATA_DIR": str(data)}),
@@ -260,12 +265,13 @@ async def _check_backup(scene: Scene, final: FinalState) -> list[str]:
         async with asyncio.timeout(RESTORE_SECONDS):
             output, _ = await process.communicate()
         if process.returncode != 0:
-            return [f"the backup {backups[-1].name} could not be restored: {output.decode()[-300:]}"]
+            return number, f"backup {number} could not be restored: {output.decode()[-300:]}"
         with using_embedded(data, owner=True) as url:
-            restored = await state.read_state(url, {})
+            return number, await state.read_state(url, {})
+    except (TimeoutError, EmbeddedPostgresError) as failure:
+        return number, f"backup {number} could not be restored: {failure!r}"
     finally:
         if process.returncode is None:
             process.terminate()
             await process.wait()
         shutil.rmtree(data, ignore_errors=True)
-    return checker.backup_faults(restored, final)

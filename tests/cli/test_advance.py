@@ -186,6 +186,15 @@ def test_it_is_refused_while_the_service_runs_and_does_no_harm_twice(copies: Cop
         assert len(give_out(office, end)["references"]) == 3
 
 
+def test_numbers_of_bookings_do_not_end_however_often_they_are_advanced(copies: Copies) -> None:
+    url = copies.make()
+    with Sql(as_owner(url)) as sql:
+        last = "select last_value from booking_number"
+        sql.execute("select setval('booking_number', 4294967295 - 3000000)")
+        advance(url)
+        assert 4294967295 - 2000000 <= sql.value(last) < 4294967295 - 1900000
+
+
 @pytest.mark.slow
 def test_reports_count_events_on_both_sides_of_the_gap(copies: Copies) -> None:
     url = copies.make()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 
 import asyncpg
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.storage import schema
 from holdfast.storage.database import Database
+from holdfast.storage.errors import SchemaError
 from tests.support import next_revision
 from tests.support.delivery_engine import eventually
 from tests.support.inventory import replacement, store
@@ -112,14 +113,24 @@ async def test_a_migration_that_is_the_victim_of_a_deadlock_is_tried_again(
     assert "deadlock detected" in reasons()[0]
 
 
-async def test_a_migration_that_loses_its_connection_waits_for_the_database(postgres_url: str) -> None:
-    """As when the server is restarted while a second process waits for the first."""
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        # As when the server is restarted while a second process waits for the first.
+        ("pg_terminate_backend", pytest.raises(DatabaseUnavailable)),
+        ("pg_cancel_backend", pytest.raises(SchemaError, match="canceling statement due to user request")),
+    ],
+)
+async def test_a_migration_waits_for_a_database_that_is_away_but_not_where_somebody_cancels_it(
+    postgres_url: str, end: str, expected: AbstractContextManager[object]
+) -> None:
     async with connected(as_owner(postgres_url)) as first:
         await first.execute("select pg_advisory_lock($1)", schema.ADVISORY_LOCK)
         migrating = asyncio.create_task(next_revision.apply(as_owner(postgres_url)))
-        end_waiting = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'advisory'"
-        await eventually(lambda: first.fetchval(end_waiting))
-        with pytest.raises(DatabaseUnavailable):
+        await eventually(
+            lambda: first.fetchval(f"select {end}(pid) from pg_stat_activity where wait_event = 'advisory'")
+        )
+        with expected:
             await migrating
 
 

@@ -44,7 +44,8 @@ ADVANCE = f"""
                 format('%I.%I', counter.schemaname, counter.sequencename)::regclass,
                 least(counter.max_value, case
                     when counter.sequencename in ('booking_number', 'unit_ref_number')
-                        then greatest(counter.next, seconds::bigint) + (random() * 100000000)::bigint
+                        then greatest(counter.next, seconds::bigint)
+                            + (random() * least(100000000, (counter.max_value - counter.next) / 40))::bigint
                     else greatest(counter.next, start)
                 end)
             );

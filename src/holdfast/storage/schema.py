@@ -140,7 +140,7 @@ ADVISORY_LOCK = 0x686F6C64
 _FILLING = 0x686F6C67
 _CONNECT_TIMEOUT_SECONDS = 5.0
 _LOGIN_REJECTED_STATES = ("28", "3D")
-_LOST_STATES = ("08", "57")
+_LOST_STATES = ("08", "57P")
 
 # Whoever reads or writes a table waits behind a migration that waits for its lock. So a migration gives up
 # soon, lets them pass, and tries again.
