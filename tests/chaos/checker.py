@@ -28,6 +28,7 @@ from tests.chaos.calls_checker import (
 from tests.chaos.deliveries_checker import attempt_faults, deliveries_of, fan_out_and_end_faults
 from tests.chaos.history import Record, read
 from tests.chaos.state import FinalState
+from tests.support.history_checker import faults_of, replayed
 from tests.support.unit_history import Row
 
 CONNECTIONS_PER_INSTALLATION = 24
@@ -285,17 +286,16 @@ def _answered_identities(identities: Identities, call: Call, calls: Mapping[str,
 def backup_faults(
     restored: FinalState, final: FinalState, records: Iterable[Record], begun_at: float
 ) -> list[str]:
-    """A backup has what was acknowledged before it began, and of each unit the first that the end has."""
-    later = {history.unit["id"]: history for history in final.histories()}
+    """A backup has what was acknowledged before it began, and of each unit the beginning of its trail."""
+    later = {history.unit["id"]: [row["id"] for row in history.entries] for history in final.histories()}
     found = []
     for history in restored.histories():
-        unit, now = history.unit, later.get(history.unit["id"])
-        found += [f"{unit['code']} has no trail in the backup"] if not history.entries else []
-        for kind, key in (("entries", "id"), ("events", "id"), ("bookings", "number")):
-            was = [row[key] for row in getattr(history, kind)]
-            is_now = [] if now is None else [row[key] for row in getattr(now, kind)]
-            if was != is_now[: len(was)]:
-                found.append(f"the {kind} of {unit['code']} in the backup are not the first of those it has")
+        replay = replayed(history)
+        history.unit["version"] = replay.version  # A restore advances all counters.
+        found += [f"in the backup, {fault}" for fault in faults_of(history, replay)]
+        was = [row["id"] for row in history.entries]
+        if was != later.get(history.unit["id"], [])[: len(was)]:
+            found.append(f"the trail of {history.unit['code']} in the backup is not the beginning of its own")
     kept, calls = {entry["id"] for entry in restored.audit_entries}, calls_of(records)
     for stored in (one for unit in Trails(final, calls).units for one in unit.stored):
         call = calls.get(stored.entry["request_id"] or "")
