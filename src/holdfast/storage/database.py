@@ -146,7 +146,12 @@ class Database:
         def pool(size: int, of_kind: Mapping[str, str], **options: Any) -> Connections:
             server_settings = {**_SESSION, **of_kind, **settings, "application_name": name}
             return Connections(
-                size, dsn=database_url, connect=connect, server_settings=server_settings, **options
+                size,
+                when_lost=self.replace_connections,
+                dsn=database_url,
+                connect=connect,
+                server_settings=server_settings,
+                **options,
             )
 
         self._writers = pool(writers, _PLAN_ONCE, connection_class=_WritingConnection, init=_load_row_widths)
@@ -270,7 +275,7 @@ class Database:
             self._slow_writes[purpose] = task
 
     async def replace_connections(self) -> None:
-        """Replace the connections when the tables are no longer what they were when the plans were made."""
+        """Replace each when it is next used: the server may be another one or away, or its tables changed."""
         await self._writers.expire()
         await self._readers.expire()
 
@@ -402,7 +407,11 @@ def _translate(failure: asyncpg.PostgresError) -> Exception:
 class Connections:
     """asyncpg's pool with limited waits; connections are opened when first needed, and replaced when lost."""
 
-    def __init__(self, size: int, **options: Any) -> None:
+    def __init__(
+        self, size: int, when_lost: Callable[[], Awaitable[None]] | None = None, **options: Any
+    ) -> None:
+        """``when_lost`` is to expire all connections to the server; without it, the pool expires its own."""
+        self._when_lost = when_lost or self.expire
         self._options = {"connection_class": WatchedConnection, "max_size": size, **options}
         self._free = asyncio.Semaphore(size)
 
@@ -435,7 +444,7 @@ class Connections:
             is_lost = state.startswith(_CONNECTION_CLOSED_STATES)
             if is_lost and not isinstance(failure, asyncio.CancelledError):
                 # Idle connections are probably lost too, which statements would find out only by waiting.
-                await self.expire()
+                await self._when_lost()
             raise
         finally:
             statement = getattr(connection, "unanswered", None)
