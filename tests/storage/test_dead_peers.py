@@ -174,6 +174,21 @@ async def test_a_writer_that_waits_for_a_vanished_server_is_replaced_once_it_is_
     assert not [context for context in logged if isinstance(context.get("future"), asyncio.Task)]
 
 
+async def test_a_lost_writer_replaces_the_readers_and_a_lost_reader_the_writers(
+    relay: Relay, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "COMMAND_TIMEOUT_SECONDS", 2.0)
+    async with Database(through(relay, postgres_url)) as database:
+        for first, second in ((write, read), (read, write)):
+            for use in (first, second):
+                await use(database, lambda: None)
+            with pytest.raises(DatabaseUnavailable):
+                await first(database, relay.vanish)
+            relay.come_back()
+            # It would fail on a connection that vanished.
+            await second(database, lambda: None)
+
+
 async def read(database: Database, then: Callable[[], None]) -> None:
     async with database.reading() as connection:
         then()
