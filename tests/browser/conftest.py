@@ -12,7 +12,7 @@ from tests.browser.buyers import OpenPhone, phone
 from tests.browser.checks import Check, checking_office, checking_shop
 from tests.browser.office import Office, open_office
 from tests.browser.scene import Scene, set_up
-from tests.browser.shop_scene import set_up_shop
+from tests.browser.shop_scene import ShopScene, set_up_shop
 from tests.browser.windows import PATIENCE_MS, Window, window
 from tests.support import chromium
 from tests.support.bodies import full
@@ -73,9 +73,14 @@ def check(browser: Browser, scene: Scene) -> Iterator[Check]:
         yield check
 
 
+@pytest.fixture(scope="package")
+def shop_scene(demo: Office) -> ShopScene:
+    return set_up_shop(demo)
+
+
 @pytest.fixture(scope="module")
-def check_shop(browser: Browser, demo: Office) -> Iterator[Check]:
-    with checking_shop(browser, set_up_shop(demo)) as check:
+def check_shop(browser: Browser, shop_scene: ShopScene) -> Iterator[Check]:
+    with checking_shop(browser, shop_scene) as check:
         yield check
 
 

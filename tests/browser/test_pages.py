@@ -11,7 +11,9 @@ from tests.browser.shop_pages import NOT_SHOP_PAGES, SHOP_PAGES
 from tests.browser.shop_scene import ShopScene
 
 # What axe finds in one language is mostly to be found in the other: the slow tests run it in both.
-LOOKS = pytest.mark.parametrize(("language", "looks"), [("en", [structure, widths]), ("ar", [widths])])
+LOOKS = pytest.mark.parametrize(
+    ("language", "looks"), [("en", [structure, widths]), ("ar", [widths])], ids=["en", "ar"]
+)
 
 
 def test_the_tables_have_every_page_and_no_other() -> None:
