@@ -369,8 +369,7 @@ async def fill(database: Database) -> None:
         for number, (slug, code, status) in made.items():
             if status is OPEN and (slug, code) != ("other", "A-1"):
                 await connection.execute(FILL, number, 20 if slug == "other" else 3000)
-        for table in ("booking", "unit", "project"):
-            await connection.execute(f"analyze {table}")
+    await execute(database, "analyze booking, unit, project")
 
 
 SCOPES = [(None, None), (PALM, None), (OTHER, None), (BOTH, None), (None, "A-1"), (OTHER, "B-1")]
