@@ -57,7 +57,12 @@ def _checking(
                 opened[reader] = windows.enter_context(open_window(*reader))
                 opened[reader].page.set_viewport_size(DESKTOP)
             seen = opened[reader]
-            faults = [*_faults(seen.page, page, scene, language, looks)]
+            try:
+                faults = [*_faults(seen.page, page, scene, language, looks)]
+            except Exception:
+                # The next page gets a window of its own, whatever this one shows now.
+                del opened[reader]
+                raise
             if forget:
                 # The page is left before its cookies go: its scripts must not ask without them.
                 seen.page.mouse.move(0, 0)

@@ -10,7 +10,8 @@ from tests.browser.scene import Scene
 from tests.browser.shop_pages import NOT_SHOP_PAGES, SHOP_PAGES
 from tests.browser.shop_scene import ShopScene
 
-# What axe finds in one language is mostly to be found in the other: the slow tests run it in both.
+# What axe finds in one language is mostly to be found in the other. The slow tests look at the colours, in
+# Arabic.
 LOOKS = pytest.mark.parametrize(
     ("language", "looks"), [("en", [structure, widths]), ("ar", [widths])], ids=["en", "ar"]
 )

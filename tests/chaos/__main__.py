@@ -78,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
         progress.done()
         print(f"The chaos run cannot run here: {reason}")
         return CANNOT_RUN
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, KeyboardInterrupt):
         progress.done()
         print("Stopped; nothing was checked.")
         return STOPPED

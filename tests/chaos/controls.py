@@ -110,6 +110,7 @@ CONTROLS = [
         # Numbers that were taken are lost with what was not committed.
         "the database crashes",
         frozenset({"I6"}),
+        3,
     ),
     Control(
         "fsync=off under power loss",

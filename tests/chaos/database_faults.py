@@ -14,11 +14,11 @@ import asyncpg
 import psutil
 
 from tests.chaos.faults import Injection, Kind, Run, until
+from tests.chaos.history import CLOCK_STEP_SECONDS
 from tests.chaos.postgres import UNREACHABLE, Node, ServerFailed
 from tests.chaos.scene import Scene
 
 LANE = "database"
-CLOCK_STEP_SECONDS = 600
 OBSERVE_SECONDS = 3.0
 POLL_SECONDS = 0.05
 

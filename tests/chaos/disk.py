@@ -100,7 +100,7 @@ class Disk:
         self._control(FREEZE)
 
     def thaw(self) -> None:
-        with suppress(DiskFailed):  # It is not frozen.
+        with suppress(DiskFailed):  # It is not frozen, or not mounted.
             self._control(THAW)
 
     def fill(self) -> None:

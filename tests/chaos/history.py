@@ -38,6 +38,7 @@ from types import TracebackType
 from typing import Any, Self
 
 Record = dict[str, Any]
+CLOCK_STEP_SECONDS = 600
 
 
 class History:

@@ -164,7 +164,12 @@ async def deployed(
             await asyncio.to_thread(pair.flush)
             yield Scene(folder, history, pair, network, servers, receivers, clients)
         finally:
-            await asyncio.shield(_tear_down(servers, pair))
+            ending = asyncio.create_task(_tear_down(servers, pair))
+            try:
+                await asyncio.shield(ending)
+            except asyncio.CancelledError:
+                await ending
+                raise
 
 
 async def _tear_down(servers: Servers, pair: Pair) -> None:

@@ -121,8 +121,8 @@ async def terminate_sessions(scene: Scene, injection: Injection) -> None:
 
 @tolerant
 async def cancel_statements(scene: Scene, injection: Injection) -> None:
-    """Those alone that wait for our lock: a statement that waits for the standby has committed already, and
-    would be answered as if the standby had it."""
+    """Those alone that wait for our lock: a commit whose wait for the standby is cancelled can be read,
+    although the standby does not have it."""
     async with session(scene) as connection:
         await connection.execute("begin")
         await connection.execute(LOCK_ROWS, some_codes(injection, 12))

@@ -558,6 +558,17 @@ def test_what_a_fault_explains_is_no_violation(run: Run) -> None:
     assert {name: faults for name, faults in run.found().items() if faults} == {}
 
 
+def test_a_retry_too_soon_is_explained_only_by_a_step_of_the_clock_beside_it(run: Run) -> None:
+    retry_too_soon_without_arrivals(run)
+    ended_at = float(run.attempts(run.delivery("flaky"))[0]["ended_at"])
+    step = {"kind": "clock", "at": ended_at - 1, "seconds": 600}
+    run.records.append(step)
+    assert run.found()["I4"] == []
+    step["at"] = ended_at - 60
+    (fault,) = run.found()["I4"]
+    assert "after the one before had ended" in fault
+
+
 def test_a_backup_is_the_beginning_of_what_there_is_in_the_end(run: Run) -> None:
     restored, last = deepcopy(run.state), run.call("POST", "/reissue-link")[1]
     begun_at = last["at"]

@@ -253,7 +253,8 @@ class Database:
 
     @asynccontextmanager
     async def acknowledging(self, *refusals: type[Exception]) -> AsyncIterator[None]:
-        """Whoever repeats a request takes these errors for done: let them wait for the standby as well."""
+        """These errors tell whoever repeats a request that it was done: raise them only once the standby has
+        what they rest on."""
         try:
             yield
         except refusals:
@@ -275,7 +276,7 @@ class Database:
             self._slow_writes[purpose] = task
 
     async def replace_connections(self) -> None:
-        """Replace each when it is next used: the server may be another one or away, or its tables changed."""
+        """Replace every connection when it is next used: the server was lost, or its tables have changed."""
         await self._writers.expire()
         await self._readers.expire()
 

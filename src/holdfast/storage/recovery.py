@@ -26,7 +26,8 @@ COUNTER_GAP = 1_000_000
 #
 # People read the numbers of units, and those of bookings end at 2**32, so these are smaller: a second
 # recovery to the same moment goes on at another place by chance. If 10,000 numbers were given out in between,
-# it meets one of them once in 5,000 times.
+# it meets one of them once in 5,000 times. Near the end it does more often: a recovery gives up at most a
+# fortieth of what is left, so that there always is something left.
 #
 # A person who signed out in the lost time must not be signed in again, and a link works once.
 ADVANCE = f"""
