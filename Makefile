@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test check stress chaos controls coverage guards format docs site screenshots bench audit lock clean
+.PHONY: help setup serve test check stress chaos controls coverage guards format docs site screenshots bench lighthouse audit lock clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -82,6 +82,9 @@ screenshots: $(VENV)/.dev ## Take a screenshot of every page into dist/screensho
 bench: $(VENV)/.bench $(VENV)/.dev ## Measure against the peers; writes benchmarks/results (needs wrk and Chromium)
 	$(BIN)/python -m benchmarks $(ARGS)
 
+lighthouse: $(VENV)/.bench $(VENV)/.lighthouse ## Rate the buyers' pages with Lighthouse (needs Chromium and Node.js)
+	$(BIN)/python -m benchmarks.lighthouse $(ARGS)
+
 audit: $(VENV)/.audit ## Write the SBOM to dist/sbom.cdx.json and look for advisories against what is locked
 	@$(BIN)/python requirements/audit.py $(SBOM) $(ARGS)
 
@@ -119,6 +122,10 @@ $(VENV)/.bench: requirements/bench.txt $(VENV)/.base
 $(VENV)/.audit: requirements/audit.txt $(VENV)/.base
 	@$(INSTALL) --requirement requirements/audit.txt
 	@touch $@
+
+$(VENV)/.lighthouse: $(addprefix benchmarks/lighthouse/,package.json package-lock.json .npmrc) | $(BIN)/python
+	@rm -rf $(VENV)/lighthouse && mkdir $(VENV)/lighthouse && cp $^ $(VENV)/lighthouse
+	@npm ci --prefix $(VENV)/lighthouse --loglevel error >/dev/null && touch $@
 
 # Without npm, or without its registry, the tests that need these tools are skipped and say so.
 $(VENV)/.npm: tests/openapi/package.json tests/openapi/package-lock.json tests/openapi/.npmrc | $(BIN)/python

@@ -10,12 +10,17 @@ import psutil
 from benchmarks import database
 
 
-def describe(server_url: str, folder: Path) -> dict[str, str]:
+def hardware() -> dict[str, str]:
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "cores": str(len(os.sched_getaffinity(0))),
         "CPU": _cpu_model(),
         "memory": f"{psutil.virtual_memory().total / 2**30:.0f} GiB",
+    }
+
+
+def describe(server_url: str, folder: Path) -> dict[str, str]:
+    return hardware() | {
         "file system": file_system_of(folder),
         "PostgreSQL": str(database.value(server_url, "show server_version")),
         "shared_buffers": str(database.value(server_url, "show shared_buffers")),

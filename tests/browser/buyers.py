@@ -37,6 +37,15 @@ class Phone:
         """In the buyer's language."""
         return translations(self.language).gettext(text)
 
+    def count_taps(self) -> list[str]:
+        """What the buyer taps from the next page on. Taps into fields belong to typing, and are none here."""
+        taps: list[str] = []
+        self.page.expose_function("tapped", lambda tapped: taps.append(tapped))
+        self.page.add_init_script(
+            "addEventListener('click', (tap) => { if (tap.isTrusted) tapped(tap.target.outerHTML); }, true);"
+        )
+        return taps
+
     def look_at(self, unit: Unit) -> None:
         self.page.goto(unit_path(unit))
 

@@ -13,6 +13,7 @@ from tests.browser.office import Office
 from tests.browser.windows import PATIENCE_MS
 from tests.support.bodies import full
 
+MOST_TAPS = 9
 OVER_A_MINUTE = 62.0
 """Seconds of a hold whose page warns a moment after it was loaded."""
 
@@ -50,6 +51,7 @@ def be_seen(phone: Phone, *, seen: bool) -> None:
 def test_from_the_building_to_the_receipt(language: str, open_phone: OpenPhone, demo: Office) -> None:
     tower = new_tower(demo, "A-101", "A-102", "A-201")
     phone = open_phone(language)
+    taps = phone.count_taps()
     phone.page.goto(f"/p/{tower.slug}")
     assert reads_from(phone) == {"en": "ltr", "ar": "rtl"}[language]
     phone.page.locator(".offer").filter(has_text="A-201").get_by_role("link").first.click()
@@ -60,6 +62,10 @@ def test_from_the_building_to_the_receipt(language: str, open_phone: OpenPhone, 
     phone.pay()
     expect(phone.page.locator(".reference")).to_have_text(reference)
     assert demo.unit(tower, "A-201").read()["status"] == "reserved"
+    phone.page.get_by_role("link", name=phone.say("Receipt"), exact=True).click()
+    phone.page.wait_for_url("**/receipt")
+    # The unit, hold, accept, sign, pay, pay now, receipt.
+    assert 7 <= len(taps) <= MOST_TAPS, taps
     booking = f"/p/{tower.slug}/bookings/{reference}"
     for paper in ("agreement", "receipt"):
         phone.page.goto(f"{booking}/{paper}")

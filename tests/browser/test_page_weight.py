@@ -1,0 +1,48 @@
+"""What a phone transfers for the page of a project: gzip, styles, scripts, fonts, and pictures in view."""
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.buyers import NO_MEDIA, phone
+from tests.browser.office import Office
+from tests.support.bodies import full
+from tests.support.page_weight import MOST_BYTES
+
+DEMO, LARGE = "narjis-heights", "large-tower"
+
+
+@pytest.fixture(scope="module")
+def large_project(demo: Office) -> str:
+    """2,000 units in four buildings."""
+    places = (
+        (building, floor, unit) for building in "ABCD" for floor in range(1, 26) for unit in range(1, 21)
+    )
+    codes = [f"{building}-{floor:02}{unit:02}" for building, floor, unit in places]
+    units = [full(code=code, floor=None) | NO_MEDIA for code in codes]
+    return demo.new_project(LARGE, "Large Tower | البرج الكبير", units).slug
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("large_project")
+@pytest.mark.parametrize("slug", [DEMO, LARGE])
+@pytest.mark.parametrize("language", ["en", "ar"])
+def test_the_page_of_a_project_is_at_most_100_kb(
+    browser: Browser, demo: Office, slug: str, language: str
+) -> None:
+    with phone(browser, demo, language) as visitor:
+        session = visitor.own.context.new_cdp_session(visitor.page)
+        loaded: dict[str, float] = {}
+        addresses: dict[str, str] = {}
+        session.on(
+            "Network.requestWillBeSent",
+            lambda sent: addresses.update({sent["requestId"]: sent["request"]["url"]}),
+        )
+        session.on(
+            "Network.loadingFinished",
+            lambda ended: loaded.update({ended["requestId"]: ended["encodedDataLength"]}),
+        )
+        session.send("Network.enable")
+        visitor.page.goto(f"/p/{slug}", wait_until="networkidle")
+    by_address = {addresses[request]: size for request, size in loaded.items()}
+    assert any(address.endswith(".woff2") for address in by_address)
+    assert sum(by_address.values()) <= MOST_BYTES, by_address
