@@ -249,7 +249,7 @@ def test_a_restored_database_counts_on_far_beyond(postgres_url: str, file: Path,
         "select version_num from alembic_version": HEAD,
         "select count(*) from staff": 1,
         "select count(*) from staff_session": 0,
-        # The nearer their end, the smaller the part of the rest that is given up.
+        # The nearer their end, the fewer numbers are given up.
         f"select nextval('booking_number') - (4 * 10 ^ 9 + {COUNTER_GAP}) between 1 and 294967295 / 40": True,
         "select last_position > 10 + 10 ^ 9 from event_feed": True,
         "select version > 7 + 10 ^ 9 from unit": True,
