@@ -1,30 +1,37 @@
 """The demo project is one that a client could have sent, and each start leaves what visitors made of it."""
 
 import asyncio
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from xml.etree import ElementTree
 
 import pytest
 
-from holdfast.demo import seed
+from holdfast.demo import history, seed
+from holdfast.demo.history import Outcome
 from holdfast.demo.project import EXAMPLE_PATH, EXAMPLE_PRICE_PATH, NAME, SLUG, DemoUnit, demo_units
 from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus
+from holdfast.domain.delivery import ReconciliationCounts
 from holdfast.domain.errors import DatabaseUnavailable, LoginFailed
 from holdfast.domain.holds import HoldLimits, HoldPeriods
 from holdfast.domain.permissions import Role
+from holdfast.domain.reports import Conversion
+from holdfast.domain.signature import verify
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from holdfast.operations import api_keys
 from holdfast.operations.bookings import Bookings
 from holdfast.operations.projects import add_project
+from holdfast.operations.reports import Reports
 from holdfast.operations.units import PatchUnit, Units
 from holdfast.server.prepare import prepare
 from holdfast.settings import Settings
-from holdfast.storage import schema
+from holdfast.storage import delivery_log, schema
 from holdfast.storage.database import Database
 from holdfast.web.api.unit_bodies import UnitReplacement, UnitValues, check_unit
 from holdfast.web.json import camel_case, encode, value_at
@@ -36,13 +43,7 @@ from tests.support.sql import REFUSE, execute
 from tests.support.staff import open_office
 
 UNITS = list(demo_units())
-SOLD = len(seed.SOLD) + len(seed.WALK_IN)
-STATUSES = {
-    Status.AVAILABLE: 81,
-    Status.SOLD: SOLD,
-    Status.RESERVED: len(seed.RESERVED),
-    Status.UNAVAILABLE: 4 + len(seed.OFF_SALE),
-}
+STATUSES = {Status.AVAILABLE: 81, Status.SOLD: 26, Status.RESERVED: 12, Status.UNAVAILABLE: 6}
 LARGEST_DRAWING_BYTES = 20 * 1024
 
 
@@ -95,7 +96,7 @@ def test_the_examples_overwrite_no_unit_and_change_one_that_nobody_has() -> None
     assert EXAMPLE_PATH.split("/units/")[0].endswith(f"/{SLUG}")
     assert EXAMPLE_PATH.rpartition("/")[2] not in codes
     assert EXAMPLE_PATH not in (ROOT / "docs" / "quick-start.md").read_text()
-    assert EXAMPLE_PRICE_PATH.rpartition("/")[2] in codes - {*seed.SOLD, *seed.WALK_IN, *seed.RESERVED}
+    assert EXAMPLE_PRICE_PATH.rpartition("/")[2] in codes - {*history.SOLD, *history.RESERVED}
 
 
 async def seeded_units(database: Database, url: str) -> list[Unit]:
@@ -112,14 +113,16 @@ async def test_it_has_bookings_of_every_kind_and_the_next_start_changes_nothing(
     assert Counter(unit.status for unit in units) == STATUSES
     inventory = Units(database)
     bookings = Bookings(database, inventory, HoldPeriods(), HoldLimits())
-    assert Counter(one.booking.status for one in await bookings.page(None, None, None, None, 100)) == {
-        BookingStatus.SOLD: SOLD,
-        BookingStatus.RESERVED: len(seed.RESERVED),
-        BookingStatus.CANCELLED: len(seed.CANCELLED),
-        BookingStatus.REFUND_DUE: len(seed.REFUND_DUE),
+    assert Counter(one.booking.status for one in await bookings.page(None, None, None, None, 200)) == {
+        BookingStatus.SOLD: 26,
+        BookingStatus.RESERVED: 12,
+        BookingStatus.CANCELLED: 4,
+        BookingStatus.LAPSED: 55,
+        BookingStatus.REFUND_DUE: 1,
+        BookingStatus.REFUNDED: 3,
     }
     # A visitor changes a unit that has a booking, and one that has none.
-    for code, changes in ((seed.SOLD[0], {"description": "mine"}), ("A-0601", {"images": ()})):
+    for code, changes in ((history.SOLD[0], {"description": "mine"}), ("A-0601", {"images": ()})):
         outcome = await inventory.write(PatchUnit((units[0].project_id, code), changes))
         units = [outcome.unit if unit.code == code else unit for unit in units]
     await inventory.close()
@@ -148,6 +151,80 @@ async def test_two_starts_at_once_fill_the_database_once(postgres_url: str, data
     settings = Settings.from_environment({**WEBHOOKS, **own})
     await asyncio.gather(*(prepare(settings, True, hook_url) for _ in range(2)))
     assert Counter(unit.status for unit in await seeded_units(database, address)) == STATUSES
+
+
+async def test_the_past_lies_over_90_days_and_agrees_with_itself(
+    postgres_url: str, database: Database
+) -> None:
+    own = {"HOLDFAST_DATABASE_URL": postgres_url, "HOLDFAST_PUBLIC_URL": "http://127.0.0.1:8000"}
+    settings = Settings.from_environment({**WEBHOOKS, **own})
+    started = await prepare(settings, True, "http://127.0.0.1:9/hook")
+    async with database.reading() as connection:
+        events = await connection.fetch(
+            "select unit_id, created_at, now() - created_at as age from event order by position, unit_version"
+        )
+        assert [event["created_at"] for event in events] == sorted(event["created_at"] for event in events)
+        of_units = {(event["unit_id"], event["created_at"]) for event in events}
+        last = await connection.fetchval("select last_position from event_feed")
+        assert len(of_units) == len(events) == last
+        assert max(event["age"] for event in events).days > 80
+        assert sum(event["age"].total_seconds() < 4 * 3600 for event in events) >= 10
+        assert not await connection.fetch(
+            """
+            select from unit where version <> 1 + (
+                select count(*) from audit_entry
+                where subject_id = unit.id and action not in ('create', 'sign', 'mark-refunded')
+            ) or created_at > updated_at or reserved_until < now() + interval '1 day'
+            """
+        )
+        ends = await connection.fetch(
+            "select distinct reserved_until::date from unit where status = 'reserved'"
+        )
+        assert len(ends) >= 8
+        endpoint_id = await connection.fetchval("select id from endpoint")
+        counts = await delivery_log.count_reconciled(connection, endpoint_id, None, 0, len(events))
+        assert counts == ReconciliationCounts(len(events), len(events) - 2, 0, 2, 0, 0, 0)
+        attempts = await connection.fetch(
+            """
+            select body, request_headers, attempts from ended_delivery
+            join attempt on delivery_id = id and started_at > created_at
+            """
+        )
+        assert {1, 2, 3, 8} <= {attempt["attempts"] for attempt in attempts}
+        for attempt in attempts:
+            headers = dict(json.loads(attempt["request_headers"]))
+            timestamp, signature = headers["X-Service-Timestamp"], headers["X-Service-Signature"]
+            body = attempt["body"].encode()
+            assert verify(started["receiverSecret"], timestamp, signature, body, float(timestamp)) is None
+    inventory = Units(database)
+    figures = await Reports(database, inventory).load(SLUG, 90, "Asia/Riyadh")
+    await inventory.close()
+    assert figures.statuses[0].units[Status.AVAILABLE] == 121
+    assert (figures.units_sold, sum(day.units > 0 for day in figures.sales) > 15) == (26, True)
+    assert figures.conversion == Conversion(99, 40, 24, 2)
+    # The next start keeps the receiver and its past.
+    restarted = await prepare(settings, True, "http://127.0.0.1:10/hook")
+    assert restarted["receiverSecret"] != started["receiverSecret"]
+    async with database.reading() as connection:
+        row = await connection.fetchrow("select id, url from endpoint")
+        assert row is not None
+        assert tuple(row) == (endpoint_id, "http://127.0.0.1:10/hook")
+        assert await connection.fetchval("select count(*) from event") == len(events)
+
+
+@pytest.mark.parametrize("hour", range(24))
+def test_whenever_it_starts_nothing_lies_ahead_and_units_are_taken_once(hour: int) -> None:
+    now = datetime(2026, 3, 1, hour, 30, tzinfo=UTC)
+    taken: dict[str, datetime] = {}
+    for visit in history.visits(now):
+        assert history.early(now) < visit.at < now > visit.ended_at
+        if visit.outcome not in history.UNPAID:
+            assert visit.at < visit.ended_at or visit.outcome in (Outcome.RESERVED, Outcome.WALK_IN)
+            assert visit.code not in taken
+            taken[visit.code] = visit.at
+    for visit in history.visits(now):
+        if visit.outcome in history.UNPAID:
+            assert visit.at < taken.get(visit.code, now)
 
 
 async def test_each_start_has_a_new_key_and_password_whatever_a_visitor_did(database: Database) -> None:

@@ -73,8 +73,9 @@ COLUMN_HEADINGS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "ar": ("الطابق", "دور", "رقم الطابق", "رقم الدور"),
     },
     "description": {
-        "en": ("Description", "notes", "note", "details", "remarks", "comments"),
-        "ar": ("الوصف", "ملاحظات", "تفاصيل", "وصف الوحدة"),
+        # Buyers read it, so that notes and remarks are none until somebody says so.
+        "en": ("Description", "unit description"),
+        "ar": ("الوصف", "وصف الوحدة"),
     },
     "images": {
         "en": ("Images", "image", "photos", "photo", "pictures", "picture", "image url", "image urls"),

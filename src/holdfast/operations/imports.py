@@ -232,6 +232,22 @@ class Imports:
         start = offset - parts[0][0]
         return found[max(start, 0) : start + limit]
 
+    async def refused_rows(
+        self, file: domain.Import, *, stored: bool
+    ) -> AsyncIterator[list[tuple[Finding, list[Cell]]]]:
+        """Yield the refused rows with their cells as they stand in the file, part by part."""
+        assert file.choice is not None
+        seen = 0
+        for number in range(file.contents.sheets[file.choice.sheet].parts):
+            packed = await self._database.read(imports.part, file.id, file.choice.sheet, number)
+            if packed is None:
+                return
+            cells = dict(unpack(list[domain.Row], packed))
+            findings = await self.findings(file.id, "refused", seen, ROWS_A_PART, stored=stored)
+            found = [(finding, cells[finding.row]) for finding in findings if finding.row in cells]
+            seen += len(found)
+            yield found
+
     async def start(
         self, slug: str, file: domain.Import, author: Author, choice: domain.ColumnMapping | None = None
     ) -> bool:

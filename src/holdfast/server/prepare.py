@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from holdfast.demo import project
-from holdfast.demo.seed import EMAIL, register_receiver, seed_demo
+from holdfast.demo.seed import EMAIL, seed_demo
 from holdfast.domain.errors import DatabaseUnavailable, DomainError
 from holdfast.operations.health import load_durability, record_start
 from holdfast.operations.staff import create_first_setup_link, setup_url
@@ -86,9 +86,8 @@ def _report(durability: dict[str, str]) -> None:
 async def _prepare_demo(
     database: Database, settings: Settings, public_url: str, hook_url: str
 ) -> dict[str, Any]:
-    access = await seed_demo(database, public_url)
     async with open_endpoints(database, settings) as endpoints:
-        secret = await register_receiver(endpoints, hook_url)
+        access = await seed_demo(database, public_url, endpoints, hook_url)
     return {
         "key": access.key,
         "signIn": {"url": f"{public_url}/backoffice", "email": EMAIL, "password": access.password},
@@ -98,7 +97,7 @@ async def _prepare_demo(
             "body": project.EXAMPLE_BODY,
             "holdPath": project.EXAMPLE_HOLD_PATH,
         },
-        "receiverSecret": secret,
+        "receiverSecret": access.receiver_secret,
     }
 
 

@@ -42,14 +42,14 @@ async def are_ready(connection: Connection) -> bool:
     return not await connection.fetch(_MISSING, names)
 
 
-async def create_upcoming(connection: Connection) -> None:
+async def create_upcoming(connection: Connection, days_back: int = 1) -> None:
     """Within a transaction. Any number of processes may do so at once."""
     # The dispatcher's lock timeout is for locked endpoints: at a first start another loop creates the days.
     await connection.execute("set local lock_timeout = 0")
     await connection.execute(f"select pg_advisory_xact_lock({_CREATING})")
     await connection.execute("set local lock_timeout to default")
     today: date = await connection.fetchval(_TODAY)
-    for ahead in range(-1, DAYS_AHEAD + 1):
+    for ahead in range(-days_back, DAYS_AHEAD + 1):
         for table in TABLES:
             await _create_day(connection, table, today + timedelta(days=ahead))
 

@@ -225,13 +225,17 @@ _ISOLATED = "\N{FIRST STRONG ISOLATE}{}\N{POP DIRECTIONAL ISOLATE}"
 
 
 def translate(message: AnyMessage, language: Language) -> str:
-    """Return the message in the language; one that the catalogue does not have stays English."""
-    if language.code == SOURCE:
-        return str(message)
-    if not isinstance(message, Message):
-        return language.gettext(message)
-    values = {name: _value(name, str(value), language) for name, value in message.parameters.items()}
-    return language.gettext(message.id, **values)
+    """Return the message in the language; one that the catalogue does not have stays English.
+
+    Words that the API sets in backticks are plain text here.
+    """
+    text, values = (message.id, message.parameters) if isinstance(message, Message) else (message, {})
+    plain = language.gettext(text).replace("`", "")
+    if not values:
+        return plain
+    if language.code != SOURCE:
+        values = {name: _value(name, str(value), language) for name, value in values.items()}
+    return plain % values
 
 
 def translate_error(error: DomainError, language: Language) -> str:

@@ -6,6 +6,7 @@ Headings are matched in domain/imports.py.
 from __future__ import annotations
 
 import unicodedata
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -45,6 +46,21 @@ _LONGEST_TYPED_CODE = 4 * CODE_LENGTH[1]
 def headings(language: str) -> list[str]:
     fields = [COLUMN_HEADINGS[field][language][0] for field in FIELDS]
     return fields + [names[language] for names in NOT_IMPORTED.values()]
+
+
+def template_rows(language: str) -> list[CellRow]:
+    """Return headings and two units that can be imported: one with everything, one with what it needs."""
+    texts = {
+        "en": ("2-bedroom apartment", "Garden view, one parking space", "available"),
+        "ar": ("شقة بغرفتي نوم", "إطلالة على الحديقة وموقف سيارة", _ARABIC_STATUS["available"]),
+    }
+    unit_type, description, status = texts[language]
+    image, plan = "https://example.com/unit.jpg", "https://example.com/plan.pdf"
+    full: CellRow = [
+        "A-0101", unit_type, Decimal("112.8"), 950_000, _NO_YES[language][0], 15, 10, 2, 2, 2028, 1,
+        description, image, plan, status,
+    ]  # fmt: skip
+    return [[*headings(language)[: len(FIELDS)]], full, ["A-0102", unit_type, 120, 1_010_000]]
 
 
 def unit_row(unit: Unit, language: str) -> CellRow:

@@ -4,13 +4,15 @@ import csv
 import io
 import re
 from typing import Any
-from uuid import UUID
+from urllib.parse import urlsplit
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
 import xlsxwriter  # type: ignore[import-untyped]
 from python_calamine import load_workbook
 
+from holdfast.domain.imports import FIELDS
 from holdfast.web.pages.backoffice.imports import EXPORTED_AT_ONCE
 from tests.support import import_files as files
 from tests.support.backoffice import Desk
@@ -184,6 +186,53 @@ def test_what_was_checked_again_since_it_was_seen_is_not_imported(sales: Person,
     page = sales.done(f"{address}/commit", {"seen": seen})
     assert "checked or imported in the meantime" in page
     assert files.tiles(page)["refused"] == "1"
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_the_template_is_imported_as_it_is(kind: str, sales: Person, arab: Person, project: Project) -> None:
+    for person in (sales, arab):
+        content = person.look(f"/backoffice/projects/{project.slug}/template.{kind}").content
+        address = urlsplit(files.send_file(person, project, content).headers["location"]).path
+        fields = files.chosen(person.see(address))
+        assert [fields[f"column{at}"] for at in range(len(FIELDS))] == list(FIELDS)
+        page = person.done(f"{address}/check", fields)
+        assert re.findall(r"<strong>([\d٠-٩]+)</strong>", page)[:4] in (list("2000"), list("٢٠٠٠"))
+
+
+def test_refused_rows_are_a_file_that_can_be_mended_and_imported(sales: Person, project: Project) -> None:
+    assert sales.look(files.import_path(project, f"/{uuid4()}/refused.csv")).status_code == 404
+    workbook = io.BytesIO()
+    with xlsxwriter.Workbook(workbook, {"strings_to_formulas": False}) as book:
+        sheet = book.add_worksheet()
+        rows = (
+            ["Code", "Type", "Area", "Price", "Internal notes", "Status"],
+            ["A-1", "=1+1", 10.5, -5, "=cmd", ""],
+            ["A-2", "Villa", 300, 100],
+            ["A-3", "Villa", 300, 100, "", "held"],
+        )  # fmt: skip
+        for at, row in enumerate(rows):
+            sheet.write_row(at, 0, row)
+    sent = files.send_file(sales, project, workbook.getvalue(), "units.xlsx")
+    address = urlsplit(sent.headers["location"]).path
+    assert sales.look(f"{address}/refused.csv").status_code == 404, "it is not checked yet"
+    fields = files.chosen(sales.see(address))
+    assert fields["column4"] == "", "buyers do not read notes"
+    page = sales.done(f"{address}/check", fields)
+    assert "`" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    for _ in range(2):
+        assert f'href="{address}/refused.csv"' in page
+        answer = sales.look(f"{address}/refused.csv")
+        assert answer.headers["content-disposition"].startswith("attachment")
+        heading, first, last = table(answer.content)
+        assert heading == [*rows[0], "Row", "Reason"]
+        assert first == [
+            "A-1", "'=1+1", "10.5", "'-5", "'=cmd", "", "2", "Price: This must be at least 0.",
+        ]  # fmt: skip
+        assert (last[:7], "held" in last[7]) == (["A-3", "Villa", "300", "100", "", "held", "4"], True)
+        page = files.commit(sales, address) if "/commit" in page else page
+    mended = answer.content.decode("utf-8-sig").replace("'-5", "5").replace("held", "available")
+    _, page = files.checked(sales, project, mended)
+    assert files.tiles(page) == {"new": "2", "changed": "0", "unchanged": "0", "refused": "0"}
 
 
 def exported(person: Person, project: Project, kind: str, query: str = "") -> bytes:

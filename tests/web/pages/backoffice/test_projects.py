@@ -77,7 +77,7 @@ def test_a_form_with_a_fault_comes_back_as_filled_in(sales: Person, sql: Sql, pr
         ("الياسمين", "", "Give it an address in Latin letters and digits."),
         ("Palm Court", "Palm Court", "slug"),
         ("x" * 201, "long-name", "This must have at most 200 characters."),
-        ("Again", project.slug, f"There is already a project `{project.slug}`."),
+        ("Again", project.slug, f"There is already a project {project.slug}."),
     ):
         page = sales.refused(NEW, {"name": name, "slug": slug})
         assert missing(unescape(page), told, f'value="{name}"', f'value="{slug}"') == []

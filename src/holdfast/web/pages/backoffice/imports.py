@@ -24,7 +24,7 @@ from holdfast.web.pages.base import PAGE_HEADERS
 from holdfast.web.pages.forms import Form, parse_whole_number
 from holdfast.web.pages.i18n import translate
 from holdfast.web.spreadsheets.csv_files import BYTE_ORDER_MARK, CellRow, csv_lines
-from holdfast.web.spreadsheets.unit_rows import headings, unit_row
+from holdfast.web.spreadsheets.unit_rows import headings, template_rows, unit_row
 
 MAX_FILE_BYTES = 32 * 1024**2
 FINDINGS_A_PAGE = 50
@@ -232,7 +232,54 @@ def _parse_choice(contents: imports.Contents, form: Form) -> imports.ColumnMappi
     )
 
 
-# Exports, in the form that an import understands.
+@pages.get("/projects/{slug}/import/{id}/refused.csv", Permission.SELL)
+async def export_refused(request: StaffRequest, slug: str, import_id: UUID) -> Response:
+    """Return the refused rows with their numbers and reasons, in a file that can be mended and imported."""
+    _, file = await _load(request, slug, import_id)
+    if file.stage not in ("checked", "imported"):
+        raise UnknownRoute
+    headers = _download_headers(f"{slug}-refused-rows.csv")
+    return StreamingResponse(_refused_lines(request, file), headers=headers, media_type=CSV)
+
+
+async def _refused_lines(request: StaffRequest, file: Import) -> AsyncIterator[bytes]:
+    assert file.choice is not None
+    names = imports.headings(file.contents.sheets[file.choice.sheet], file.choice.heading_row)
+    columns = dict(zip(file.choice.fields, names, strict=True))
+    yield BYTE_ORDER_MARK.encode() + csv_lines([[*names, request._("Row"), request._("Reason")]])
+    async for rows in request.services.imports.refused_rows(file, stored=file.stage == "imported"):
+        lines: list[CellRow] = []
+        for finding, cells in rows:
+            reasons = [
+                ": ".join(
+                    filter(None, (columns.get(reason.field), translate(reason.message, request.language)))
+                )
+                for reason in finding.reasons
+            ]
+            texts = [*map(cell_text, cells), *[""] * (len(names) - len(cells))]
+            lines.append([*texts, finding.row, "; ".join(reasons)])
+        yield csv_lines(lines)
+
+
+# Templates and exports, in the form that an import understands.
+
+
+@pages.get("/projects/{slug}/template.csv", Permission.SELL)
+async def template_csv(request: StaffRequest, slug: str) -> Response:
+    await request.services.units.project_id(slug)
+    content = BYTE_ORDER_MARK.encode() + csv_lines(template_rows(request.language.code))
+    return Response(content, headers=_download_headers("units-template.csv"), media_type=CSV)
+
+
+@pages.get("/projects/{slug}/template.xlsx", Permission.SELL)
+async def template_workbook(request: StaffRequest, slug: str) -> Response:
+    await request.services.units.project_id(slug)
+    heading, *examples = template_rows(request.language.code)
+
+    async def rows() -> AsyncIterator[list[CellRow]]:
+        yield examples
+
+    return await _workbook(request, "units-template.xlsx", [str(name) for name in heading], rows())
 
 
 @pages.get("/projects/{slug}/export.csv", Permission.SEE_UNITS)
@@ -245,14 +292,19 @@ async def export_csv(request: StaffRequest, slug: str) -> Response:
 
 @pages.get("/projects/{slug}/export.xlsx", Permission.SEE_UNITS)
 async def export_workbook(request: StaffRequest, slug: str) -> Response:
-    language = request.language
     await request.services.units.project_id(slug)
-    file = await request.context.workbook_writer.write(
-        headings(language.code), _exported_rows(request, slug), right_to_left=language.direction == "rtl"
-    )
+    names = headings(request.language.code)
+    return await _workbook(request, f"{slug}-units.xlsx", names, _exported_rows(request, slug))
+
+
+async def _workbook(
+    request: StaffRequest, name: str, headings: list[str], rows: AsyncIterator[list[CellRow]]
+) -> Response:
+    right_to_left = request.language.direction == "rtl"
+    file = await request.context.workbook_writer.write(headings, rows, right_to_left=right_to_left)
     length = file.seek(0, 2)
     file.seek(0)
-    headers = {**_download_headers(f"{slug}-units.xlsx"), "Content-Length": str(length)}
+    headers = {**_download_headers(name), "Content-Length": str(length)}
     return StreamingResponse(_chunks(file), headers=headers, media_type=XLSX)
 
 
