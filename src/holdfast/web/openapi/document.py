@@ -233,8 +233,13 @@ def openapi_document() -> dict[str, Any]:
     return document
 
 
-def openapi_json() -> bytes:
-    return encode(openapi_document())
+def openapi_json(public_url: str | None = None) -> bytes:
+    """Encode the document. Its example calls the server at ``public_url``, if that is known."""
+    document = openapi_document()
+    if public_url is None:
+        return encode(document)
+    about = ABOUT.format(first_put=schemas.first_put(public_url))
+    return encode({**document, "info": {**document["info"], "description": about}})
 
 
 def operations_with(kind: ProblemType) -> list[OperationLink]:
