@@ -80,11 +80,11 @@ def simulate(
     pace: float,
     as_json: bool,
 ) -> None:
-    """Play a busy morning: buyers, staff, a payment system and an ERP, until they are through.
+    """Simulate a busy morning: buyers, staff, a payment system and an ERP.
 
-    It plays against any Holdfast over HTTP, holds units and sells them for good; a fifth of what is on
-    sale is left. Without --key it needs the database of that Holdfast, named with --data or
-    HOLDFAST_DATABASE_URL: it issues a key of its own there, and revokes it at the end.
+    It runs against any Holdfast server over HTTP. It holds and sells units, and the sales stay; a fifth of
+    the units on sale stays available. Without --key it needs the server's database, named with --data or
+    HOLDFAST_DATABASE_URL: it issues its own key there, and revokes it at the end.
     """
     options = SimulationOptions(buyers, secrets.randbelow(1_000_000) if seed is None else seed, pace)
     settings = read_settings()
