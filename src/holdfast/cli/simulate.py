@@ -46,14 +46,14 @@ def _check_key(_: click.Context, __: click.Parameter, key: str | None) -> str | 
 
 @click.command()
 @click.option(
-    "--buyers", default=20, show_default=True, type=click.IntRange(1, _MAX_BUYERS), help="How many come."
+    "--buyers", default=20, show_default=True, type=click.IntRange(1, _MAX_BUYERS), help="Number of buyers."
 )
-@click.option("--url", callback=_check_url, help="The Holdfast.  [default: where `serve` last was]")
+@click.option("--url", callback=_check_url, help="The server.  [default: where `serve` last was]")
 @click.option(
     "--project",
     callback=check_utf8,
     metavar="SLUG",
-    help="Where they buy.  [default: the first with enough for sale]",
+    help="The project.  [default: the first with enough for sale]",
 )
 @click.option(
     "--key",
@@ -61,7 +61,7 @@ def _check_key(_: click.Context, __: click.Parameter, key: str | None) -> str | 
     callback=_check_key,
     help="A key with the scopes integration and backoffice.  [default: HOLDFAST_KEY, or one of its own]",
 )
-@click.option("--seed", type=click.IntRange(0), metavar="N", help="The same buyers, with the same plans.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Repeat the same buyers and plans.")
 @click.option(
     "--pace",
     default=1.0,
