@@ -57,7 +57,7 @@ def _parse_cursor(_: click.Context, __: click.Parameter, cursor: str | None) -> 
 @click.option(
     "--limit", default=50, show_default=True, type=click.IntRange(1, _MAX_LIMIT), help="Number of deliveries."
 )
-@click.option("--cursor", "before", callback=_parse_cursor, metavar="CURSOR", help="The last page's end.")
+@click.option("--cursor", "before", callback=_parse_cursor, metavar="CURSOR", help="A page's nextCursor.")
 @database_command
 async def list_(
     database: Database,
