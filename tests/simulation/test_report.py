@@ -56,7 +56,7 @@ def test_the_table_shows_who_does_what(state: SimulationState) -> None:
     booking = Booking("Q39-4F6-4K6", "A-1", "token", "Noura Al-Otaibi", expires_at=state.elapsed() + 290)
     state.current["Noura Al-Otaibi"] = "reads the agreement", booking
     state.current["Faisal Al-Harbi"] = "looks for a unit", None
-    state.record("Faisal Al-Harbi", "is too late for A-1; looks for another unit", "racesLost", "not-available")
+    state.record("Faisal Al-Harbi", "is too late for A-1", "racesLost", "not-available")
     lines = table_lines(state, 30)
     assert lines[0].startswith(f"The Tower at {URL}")
     (noura,) = [line.split() for line in lines if line.startswith("Noura")]
@@ -64,7 +64,7 @@ def test_the_table_shows_who_does_what(state: SimulationState) -> None:
     assert re.fullmatch(r"0\d:\d\d", noura[6])
     assert any("races lost 1" in line for line in lines)
     assert "rejected: not-available 1" in lines
-    assert lines[-1].split(maxsplit=3)[3] == "is too late for A-1; looks for another unit"
+    assert lines[-1].split(maxsplit=3)[3] == "is too late for A-1"
     # A hold that is over has no countdown.
     booking.status = "reserved"
     state.current["Noura Al-Otaibi"] = "waits for the keys", booking
