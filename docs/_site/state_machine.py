@@ -15,10 +15,13 @@ LAID_OUT = (Status.AVAILABLE, Status.UNAVAILABLE, Status.SOLD, Status.RESERVED, 
 TEMPLATE = """\
 # The status machine
 
-Generated from `domain/transitions.py` by `make docs`. Change the table there, not this page.
+After this page you can say which actions each status of a unit allows, who may perform them, and which event
+each of them writes.
+
+`make docs` generates this page from `domain/transitions.py`. Change the table there, not this page. The code,
+the constraint in the database and this page follow that table, and tests compare them.
 
 A unit has one of five statuses. Only the actions below change it; anything else is rejected with 409.
-The code, the constraint in the database and this page follow one table, and tests compare them.
 
 ## The picture
 
@@ -28,15 +31,15 @@ Each arrow names its actions and, in brackets, the event.
 {diagram}
 ```
 
-A new unit is `available`, or `unavailable` if the request says so. Creation is no change of status and
+A new unit is `available`, or `unavailable` if the request says so. Creating it does not change a status and
 writes no event. An archived unit is `unavailable` and marked as archived; the last column of the table
 lists the actions that are possible from there. A hold or a reservation lapses at its time. `extend`
 moves that time and leaves the status as it is, so it writes no event.
 
 ## The table
 
-There is one row for each status from which an action is possible. If callers may do different things,
-each has a row.
+There is one row for each status from which an action is possible. If callers may do different things, each
+has its own row.
 
 {table}
 """

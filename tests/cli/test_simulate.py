@@ -195,7 +195,7 @@ def test_without_a_key_and_a_database_there_is_none_to_issue(real_server: Runnin
         assert said.startswith(
             "holdfast: There is no database in /nonexistent/data. Name yours with --data, "
         )
-    assert "it needs the database of that Holdfast" in " ".join(run({}, "simulate", "--help").split())
+    assert "it needs the server's database" in " ".join(run({}, "simulate", "--help").split())
 
 
 def test_the_key_of_another_database_is_explained(real_server: RunningServer, postgres_url: str) -> None:

@@ -55,16 +55,16 @@ def table_lines(state: SimulationState, height: int) -> list[str]:
 def test_the_table_shows_who_does_what(state: SimulationState) -> None:
     booking = Booking("Q39-4F6-4K6", "A-1", "token", "Noura Al-Otaibi", expires_at=state.elapsed() + 290)
     state.current["Noura Al-Otaibi"] = "reads the agreement", booking
-    state.current["Faisal Al-Harbi"] = "looks around", None
-    state.record("Faisal Al-Harbi", "is too late for A-1, and looks on", "racesLost", "not-available")
+    state.current["Faisal Al-Harbi"] = "looks for a unit", None
+    state.record("Faisal Al-Harbi", "is too late for A-1", "racesLost", "not-available")
     lines = table_lines(state, 30)
     assert lines[0].startswith(f"The Tower at {URL}")
     (noura,) = [line.split() for line in lines if line.startswith("Noura")]
     assert noura[2:6] == ["A-1", "reads", "the", "agreement"]
     assert re.fullmatch(r"0\d:\d\d", noura[6])
     assert any("races lost 1" in line for line in lines)
-    assert "refused: not-available 1" in lines
-    assert lines[-1].split(maxsplit=3)[3] == "is too late for A-1, and looks on"
+    assert "rejected: not-available 1" in lines
+    assert lines[-1].split(maxsplit=3)[3] == "is too late for A-1"
     # A hold that is over has no countdown.
     booking.status = "reserved"
     state.current["Noura Al-Otaibi"] = "waits for the keys", booking
@@ -81,7 +81,7 @@ def test_a_project_is_shown_in_latin_letters() -> None:
 @pytest.mark.parametrize("height", [20, 24, 50])
 def test_the_table_fits_its_terminal(state: SimulationState, height: int) -> None:
     for number in range(40):
-        state.current[f"Buyer {number}"] = "looks around", None
+        state.current[f"Buyer {number}"] = "looks for a unit", None
         state.record(f"Buyer {number}", "holds A-1", "holds")
     lines = table_lines(state, height)
     assert len(lines) <= height
@@ -90,9 +90,9 @@ def test_the_table_fits_its_terminal(state: SimulationState, height: int) -> Non
 
 def test_totals_are_formatted_as_sentences_and_tell_of_violations_and_of_nothing_to_check() -> None:
     assert format_totals(TOTALS) == [
-        "All 8 buyers are through after 61 s.",
+        "All 8 buyers have finished after 61 s.",
         "Counted: holds 8, sales 5.",
-        "Refused: not-available 2.",
+        "Rejected: not-available 2.",
         "Bookings: cancelled 3, sold 5.",
         "122 requests, 2.0 a second; the slowest took 41 ms.",
         "No unit was held twice: the histories of 8 units agree.",
@@ -100,7 +100,7 @@ def test_totals_are_formatted_as_sentences_and_tell_of_violations_and_of_nothing
     sentence = "A-1 was given to two buyers at once: one and two."
     assert format_totals({**TOTALS, "brokenPromises": [sentence]})[-2:] == ["A promise was broken:", sentence]
     nothing = {**TOTALS, **dict.fromkeys(COUNTS, 0), "bookings": {}, "refusals": {}, "unitsChecked": 0}
-    assert "Counted: nothing." in format_totals(nothing)
+    assert "Counted: none." in format_totals(nothing)
     assert format_totals(nothing)[-1] == "No unit was held, so there is no promise to check."
 
 

@@ -82,10 +82,12 @@ async def test_the_welcome_and_the_list_of_problems_lead_on(browser: httpx.Async
         assert kind.title in text
 
 
-async def test_the_welcome_shows_the_address_of_the_server_and_begins_with_a_project() -> None:
+async def test_the_welcome_and_the_api_document_show_the_address_of_the_server() -> None:
     async with client_of(app_with(public_url="http://127.0.0.1:8123")) as client:
         text = unescape((await client.get("/")).text)
-    assert "curl -X PUT http://127.0.0.1:8123/v1/integration/projects/" in text
+        about = (await client.get("/openapi.json")).json()["info"]["description"]
+    for shown in (text, about):
+        assert "curl -X PUT http://127.0.0.1:8123/v1/integration/projects/" in shown
     assert text.index("holdfast project add ") < text.index("holdfast key add ") < text.index("curl ")
 
 

@@ -16,20 +16,20 @@ from holdfast.settings import WrongSetting
 from holdfast.storage.errors import BackupError, EmbeddedPostgresError, SchemaError, WrongDatabase
 
 _SUBCOMMANDS = {
-    "serve": "Run everything: web, background work, and the embedded database if no other is named.",
+    "serve": "Run everything: web, background work, and the embedded database unless another is set.",
     "work": "Run the background work only; any number, on any machine.",
-    "migrate": "Bring the database's schema up to date.",
+    "migrate": "Migrate the database's schema.",
     "project": "Add and list projects.",
     "key": "Add, list and revoke API keys.",
     "staff": "Add, list, disable and reset the people of the back office.",
-    "endpoint": "Register URLs to receive events, try them, and give them new secrets.",
-    "delivery": "List deliveries, look into them, and send them again.",
+    "endpoint": "Register, test and change the URLs that receive events.",
+    "delivery": "List deliveries, show their attempts, and send them again.",
     "backup": "Write the database and its encryption keys into a file.",
-    "restore": "Restore such a file into an empty database.",
-    "advance": "Give out only new ids after a recovery that lost changes.",
+    "restore": "Restore a backup into an empty database.",
+    "advance": "Issue only new ids after a recovery that lost changes.",
     "verify": "Check the signature of a captured delivery.",
-    "listen": "For development: post every event to a URL of this machine, signed.",
-    "simulate": "Play buyers, staff, payments and an ERP against a Holdfast, until they are through.",
+    "listen": "For development: post each new event to a URL, signed.",
+    "simulate": "Simulate buyers, staff, payments and an ERP against a server.",
 }
 # Commands whose module has another name.
 _MODULES = {
@@ -90,7 +90,7 @@ def _reporting(as_json: bool) -> Iterator[None]:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="holdfast")
 def main() -> None:
-    """Sale units of real estate projects, kept in one place and never sold twice.
+    """The inventory behind property sales.
 
     Settings come from the environment (HOLDFAST_DATABASE_URL, HOLDFAST_DATA_DIR, ...).
     """

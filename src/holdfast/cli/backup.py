@@ -24,14 +24,14 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 
 @click.command()
 @_file
-@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @click.option(
-    "--even-unreadable", is_flag=True, help="Also where the encryption keys do not open all the secrets."
+    "--even-unreadable", is_flag=True, help="Continue if the encryption keys do not open every secret."
 )
 @click.option("--without-keys", is_flag=True, help="Leave the encryption keys out of FILE.")
 @output.shared_options
 def backup(file: Path, force: bool, even_unreadable: bool, without_keys: bool, as_json: bool) -> None:
-    """Write the database and its encryption keys into FILE, while everything goes on running."""
+    """Write the database and its encryption keys into FILE, while everything keeps running."""
     # Raise KeyboardInterrupt, so that the unfinished file is removed and a database started here stops.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings, target = output.read_settings(), file.absolute()
@@ -51,9 +51,9 @@ def backup(file: Path, force: bool, even_unreadable: bool, without_keys: bool, a
 
 @click.command()
 @_file
-@click.option("--check", is_flag=True, help="See whether FILE is whole, and restore nothing.")
+@click.option("--check", is_flag=True, help="Check whether FILE is complete, and restore nothing.")
 @click.option("--show-keys", is_flag=True, help="Print the encryption keys in FILE, and restore nothing.")
-@click.option("--paused", is_flag=True, help="Pause every endpoint, so that nothing is sent: for practice.")
+@click.option("--paused", is_flag=True, help="Pause every endpoint, so that nothing is sent.")
 @output.shared_options
 def restore(file: Path, check: bool, show_keys: bool, paused: bool, as_json: bool) -> None:
     """Restore what `holdfast backup` wrote into FILE, into an empty database."""

@@ -57,7 +57,7 @@ def database_command(work: Callable[..., Awaitable[Output]]) -> Callable[..., No
 @click.command()
 @shared_options
 def migrate(as_json: bool) -> None:
-    """Bring the database's schema up to date. `serve` and `work` do it too."""
+    """Migrate the database's schema. `serve` and `work` do it too."""
     check_setting_names(os.environ)
     with database_url(read_settings(), owner=True, may_create=True) as url:
         applied = asyncio.run(schema.migrate(url))
@@ -71,7 +71,7 @@ def migrate(as_json: bool) -> None:
 @click.command()
 @shared_options
 def advance(as_json: bool) -> None:
-    """Give out only new ids after a recovery that lost changes. Run it before `serve` and `work`."""
+    """Issue only new ids after a recovery that lost changes. Run it before `serve` and `work`."""
     with database_url(read_settings(), owner=True, alone=True) as url:
         asyncio.run(recovery.advance(url))
     text = "Every counter was advanced: no id, reference, cursor or ETag of the lost time is given out again."

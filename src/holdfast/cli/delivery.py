@@ -30,7 +30,7 @@ _id = click.argument("delivery_id", metavar="ID", type=click.UUID)
 
 @click.group()
 def delivery() -> None:
-    """List deliveries, look into them, and send them again."""
+    """List deliveries, show their attempts, and send them again."""
 
 
 def _check_code(_: click.Context, __: click.Parameter, code: str | None) -> str | None:
@@ -48,16 +48,16 @@ def _parse_cursor(_: click.Context, __: click.Parameter, cursor: str | None) -> 
 
 
 @delivery.command("list")
-@click.option("--endpoint", "endpoint_id", type=click.UUID, metavar="ID", help="Of this endpoint only.")
-@click.option("--event", type=click.Choice([*map(str, EventName), PING]), help="Of this event only.")
-@click.option("--unit-code", callback=_check_code, metavar="CODE", help="Of units with this code only.")
+@click.option("--endpoint", "endpoint_id", type=click.UUID, metavar="ID", help="Only to this endpoint.")
+@click.option("--event", type=click.Choice([*map(str, EventName), PING]), help="Only this event.")
+@click.option("--unit-code", callback=_check_code, metavar="CODE", help="Only units with this code.")
 @click.option(
-    "--status", type=click.Choice([str(status) for status in DeliveryStatus]), help="Of this status only."
+    "--status", type=click.Choice([str(status) for status in DeliveryStatus]), help="Only this status."
 )
 @click.option(
-    "--limit", default=50, show_default=True, type=click.IntRange(1, _MAX_LIMIT), help="How many at most."
+    "--limit", default=50, show_default=True, type=click.IntRange(1, _MAX_LIMIT), help="Number of deliveries."
 )
-@click.option("--cursor", "before", callback=_parse_cursor, metavar="CURSOR", help="Go on from there.")
+@click.option("--cursor", "before", callback=_parse_cursor, metavar="CURSOR", help="A page's nextCursor.")
 @database_command
 async def list_(
     database: Database,
@@ -68,7 +68,7 @@ async def list_(
     limit: int,
     before: tuple[datetime, UUID],
 ) -> Output:
-    """List deliveries, the latest first."""
+    """List deliveries, newest first."""
     filters = DeliveryFilter(
         since=START,
         until=END,
@@ -90,7 +90,7 @@ async def list_(
 @_id
 @database_command
 async def show(database: Database, delivery_id: UUID) -> Output:
-    """Tell what became of a delivery, attempt by attempt."""
+    """Show a delivery with all its attempts."""
     found, attempts = await _deliveries(database).find(delivery_id)
     lines = [*_delivery_lines(found)]
     for attempt in attempts:
@@ -102,7 +102,7 @@ async def show(database: Database, delivery_id: UUID) -> Output:
 @_id
 @database_command
 async def resend(database: Database, delivery_id: UUID) -> Output:
-    """Send it again, whatever became of it: the same id, the same body."""
+    """Send a delivery again, with the same id and body, whatever its status."""
     resent, attempts = await _deliveries(database).resend(delivery_id, COMMAND)
     text = f"{resent.event} is to be sent again; see what became of it: holdfast delivery show {resent.id}"
     return Output(delivery_with_attempts_document(resent, attempts), text)

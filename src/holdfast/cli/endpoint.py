@@ -37,7 +37,7 @@ _id = click.argument("endpoint_id", metavar="ID", type=click.UUID)
 
 @click.group()
 def endpoint() -> None:
-    """Register URLs to receive events, try them, and give them new secrets."""
+    """Register, test and change the URLs that receive events."""
 
 
 def _endpoint_command(work: Callable[..., Awaitable[output.Output]]) -> Callable[..., None]:
@@ -68,21 +68,21 @@ def _check_description(_: click.Context, __: click.Parameter, text: str) -> str:
 @click.argument("url")
 @output.choices_option("--event", "events", EventName, "What it receives; may be repeated.  [default: all]")
 @output.projects_option
-@click.option("--description", default="", callback=_check_description, help="What it is for.")
-@click.option("--ordered", is_flag=True, help="A unit's later events wait until the earlier one ended.")
-@click.option("--paused", is_flag=True, help="Keep what is for it, and send nothing yet.")
+@click.option("--description", default="", callback=_check_description, help="A note for yourself.")
+@click.option("--ordered", is_flag=True, help="Later events of a unit wait for earlier ones.")
+@click.option("--paused", is_flag=True, help="Keep deliveries and send nothing yet.")
 @click.option(
     "--max-in-flight",
     default=DEFAULT_IN_FLIGHT,
     show_default=True,
     type=click.IntRange(MIN_IN_FLIGHT, MAX_IN_FLIGHT),
-    help="Attempts at the same time.",
+    help="Attempts in flight at the same time.",
 )
 @_endpoint_command
 async def add(
     endpoints: Endpoints, events: tuple[str, ...], projects: tuple[str, ...], **options: Any
 ) -> output.Output:
-    """Register URL and print its signing secret, this once."""
+    """Register URL and print its signing secret, once."""
     config = EndpointConfig(
         events=tuple(name for name in EventName if not events or name in events),
         project_slugs=tuple(dict.fromkeys(projects)) or None,
@@ -114,7 +114,7 @@ async def list_(endpoints: Endpoints) -> output.Output:
 @_id
 @_endpoint_command
 async def rotate(endpoints: Endpoints, endpoint_id: UUID) -> output.Output:
-    """Give it a new secret, which signs from now on, and print it, this once."""
+    """Create a new secret, which signs from now on, and print it once."""
     issued = await endpoints.rotate(endpoint_id, COMMAND)
     return _secret(issued, f"{issued.endpoint.config.url} has a new secret; the old one signs nothing more.")
 
@@ -123,7 +123,7 @@ async def rotate(endpoints: Endpoints, endpoint_id: UUID) -> output.Output:
 @_id
 @_endpoint_command
 async def ping(endpoints: Endpoints, endpoint_id: UUID) -> output.Output:
-    """Send it a ping, which is signed, tried again and logged as every event."""
+    """Send a ping, which is signed, retried and logged like every event."""
     delivery = await endpoints.ping(endpoint_id, COMMAND)
     text = f"A ping is to be sent; see what became of it: holdfast delivery show {delivery.id}"
     return output.Output(documents.delivery_with_attempts_document(delivery, ()), text)
@@ -133,7 +133,7 @@ async def ping(endpoints: Endpoints, endpoint_id: UUID) -> output.Output:
 @_id
 @_endpoint_command
 async def pause(endpoints: Endpoints, endpoint_id: UUID) -> output.Output:
-    """Send nothing until it is resumed; what there is to send is kept."""
+    """Send nothing until you resume the endpoint. Deliveries are kept."""
     changed = await endpoints.change(endpoint_id, {"paused": True}, COMMAND)
     text = f"The endpoint {changed.config.url} is paused; what is for it is kept."
     return output.Output(documents.endpoint_document(changed), text)
@@ -143,7 +143,7 @@ async def pause(endpoints: Endpoints, endpoint_id: UUID) -> output.Output:
 @_id
 @_endpoint_command
 async def resume(endpoints: Endpoints, endpoint_id: UUID) -> output.Output:
-    """Send again, beginning with what was kept."""
+    """Send deliveries again, including those that were kept."""
     changed = await endpoints.change(endpoint_id, {"paused": False}, COMMAND)
     text = f"The endpoint {changed.config.url} receives events."
     return output.Output(documents.endpoint_document(changed), text)
@@ -153,7 +153,7 @@ async def resume(endpoints: Endpoints, endpoint_id: UUID) -> output.Output:
 @_id
 @_endpoint_command
 async def remove(endpoints: Endpoints, endpoint_id: UUID) -> output.Output:
-    """Send nothing more to it, and cancel what is queued."""
+    """Remove the endpoint and cancel its queued deliveries."""
     url = (await endpoints.find(endpoint_id)).config.url
     await endpoints.remove(endpoint_id, COMMAND)
     document = {"id": str(endpoint_id), "url": url, "removed": True}
@@ -163,9 +163,9 @@ async def remove(endpoints: Endpoints, endpoint_id: UUID) -> output.Output:
 @endpoint.command()
 @database_command
 async def reencrypt(database: Database) -> output.Output:
-    """Encrypt all secrets with the first of HOLDFAST_ENCRYPTION_KEYS, so that the others can be dropped.
+    """Encrypt all secrets with the first of HOLDFAST_ENCRYPTION_KEYS, so that you can remove the others.
 
-    Those of endpoints, and the second factors of staff.
+    These are the signing secrets of endpoints and the second factors of staff.
     """
     settings = output.read_settings()
     async with open_endpoints(database, settings) as endpoints:

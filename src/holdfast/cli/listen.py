@@ -42,7 +42,7 @@ def _check_url(_: click.Context, __: click.Parameter, url: str) -> str:
     required=True,
     callback=_check_url,
     metavar="URL",
-    help="Where each event is posted.",
+    help="The URL that gets each event.",
 )
 @choices_option("--event", "events", EventName, "Only these; may be repeated.  [default: all]")
 @click.option(
@@ -53,10 +53,10 @@ def _check_url(_: click.Context, __: click.Parameter, url: str) -> str:
 )
 @shared_options
 def listen(url: str, events: tuple[str, ...], secret: str | None, as_json: bool) -> None:
-    """Post every event from now on to a URL of your own machine, signed, until Ctrl-C.
+    """Post each new event to a URL, signed, until Ctrl-C.
 
-    For development: an event is posted once, whatever comes of it, and no log is kept. What is for
-    production is an endpoint.
+    For development: each event is posted once, without retries and without a log. For production,
+    register an endpoint.
     """
     # Only a generated secret is printed.
     new_secret = None if secret else generate_secret()

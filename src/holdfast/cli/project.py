@@ -21,7 +21,7 @@ def project() -> None:
 
 @project.command("add")
 @click.argument("slug")
-@click.option("--name", required=True, help="The name that people see.")
+@click.option("--name", required=True, help="The name that pages show.")
 @database_command
 async def add_project(database: Database, slug: str, name: str) -> Output:
     """Add a project, addressed by SLUG."""
@@ -54,13 +54,13 @@ def key() -> None:
 @choices_option("--scope", "scopes", Scope, "What the key opens; may be repeated.  [default: integration]")
 @projects_option
 @click.option(
-    "--expires", type=click.FloatRange(min=0, min_open=True), metavar="DAYS", help="Days it is good for."
+    "--expires", type=click.FloatRange(min=0, min_open=True), metavar="DAYS", help="Days until it expires."
 )
 @database_command
 async def add_key(
     database: Database, name: str, scopes: tuple[str, ...], projects: tuple[str, ...], expires: float | None
 ) -> Output:
-    """Add a key and print it, this once."""
+    """Add a key and print it, once."""
     chosen = [Scope(scope) for scope in scopes] or [Scope.INTEGRATION]
     issued = await api_keys.issue(database, api_keys.NewApiKey(name, chosen, projects, expires))
     note = "This is the only time that the key is shown; keep it as you keep a password."
@@ -70,7 +70,7 @@ async def add_key(
 @key.command("list")
 @database_command
 async def list_keys(database: Database) -> Output:
-    """List the keys, without what opens the door."""
+    """List the keys, without the keys themselves."""
     keys = await api_keys.list_all(database)
     headings = ("NAME", "KEY", "SCOPES", "PROJECTS", "STATE", "LAST USED", "ID")
     text = format_table(headings, [_key_row(each) for each in keys], if_empty="There are no keys yet.")

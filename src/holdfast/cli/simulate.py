@@ -46,14 +46,14 @@ def _check_key(_: click.Context, __: click.Parameter, key: str | None) -> str | 
 
 @click.command()
 @click.option(
-    "--buyers", default=20, show_default=True, type=click.IntRange(1, _MAX_BUYERS), help="How many come."
+    "--buyers", default=20, show_default=True, type=click.IntRange(1, _MAX_BUYERS), help="Number of buyers."
 )
-@click.option("--url", callback=_check_url, help="The Holdfast.  [default: where `serve` last was]")
+@click.option("--url", callback=_check_url, help="The server.  [default: where `serve` last was]")
 @click.option(
     "--project",
     callback=check_utf8,
     metavar="SLUG",
-    help="Where they buy.  [default: the first with enough for sale]",
+    help="The project.  [default: the first with enough for sale]",
 )
 @click.option(
     "--key",
@@ -61,7 +61,7 @@ def _check_key(_: click.Context, __: click.Parameter, key: str | None) -> str | 
     callback=_check_key,
     help="A key with the scopes integration and backoffice.  [default: HOLDFAST_KEY, or one of its own]",
 )
-@click.option("--seed", type=click.IntRange(0), metavar="N", help="The same buyers, with the same plans.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Repeat the same buyers and plans.")
 @click.option(
     "--pace",
     default=1.0,
@@ -80,11 +80,11 @@ def simulate(
     pace: float,
     as_json: bool,
 ) -> None:
-    """Play a busy morning: buyers, staff, a payment system and an ERP, until they are through.
+    """Simulate a busy morning: buyers, staff, a payment system and an ERP.
 
-    It plays against any Holdfast over HTTP, holds units and sells them for good; a fifth of what is on
-    sale is left. Without --key it needs the database of that Holdfast, named with --data or
-    HOLDFAST_DATABASE_URL: it issues a key of its own there, and revokes it at the end.
+    It runs against any Holdfast server over HTTP. It holds and sells units, and the sales stay; a fifth of
+    the units on sale stays available. Without --key it needs the server's database, named with --data or
+    HOLDFAST_DATABASE_URL: it issues its own key there, and revokes it at the end.
     """
     options = SimulationOptions(buyers, secrets.randbelow(1_000_000) if seed is None else seed, pace)
     settings = read_settings()

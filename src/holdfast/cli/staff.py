@@ -34,11 +34,11 @@ def _read_password() -> str:
 @staff.command()
 @_email
 @click.option("--role", required=True, type=click.Choice([str(role) for role in Role]))
-@click.option("--name", callback=check_utf8, help="How others see them.  [default: EMAIL up to the @]")
-@click.option("--password-stdin", is_flag=True, help="Read the password from stdin instead of making a link.")
+@click.option("--name", callback=check_utf8, help="The name that others see.  [default: EMAIL up to the @]")
+@click.option("--password-stdin", is_flag=True, help="Read the password from stdin; print no link.")
 @database_command
 async def add(database: Database, email: str, role: str, name: str | None, password_stdin: bool) -> Output:
-    """Add somebody, and print the link on which they choose their password."""
+    """Add a person, and print the link to choose a password."""
     accounts, name = staff_operations.StaffAccounts(database), default_name(email) if name is None else name
     if not password_stdin:
         address = await _load_address(database)
@@ -50,7 +50,7 @@ async def add(database: Database, email: str, role: str, name: str | None, passw
 @staff.command("list")
 @database_command
 async def list_(database: Database) -> Output:
-    """List everybody, those who are disabled included."""
+    """List the staff, including disabled accounts."""
     accounts = await staff_operations.StaffAccounts(database).all()
     headings = ("E-MAIL", "NAME", "ROLE", "STATE", "SECOND FACTOR", "LAST SIGN-IN")
     text = format_table(headings, [_row(each) for each in accounts], if_empty="There is no staff yet.")
@@ -61,7 +61,7 @@ async def list_(database: Database) -> Output:
 @_email
 @database_command
 async def disable(database: Database, email: str) -> Output:
-    """Sign somebody out everywhere, and keep them out."""
+    """End all sessions of a person and lock the account."""
     changed = await _set_disabled(database, email, True)
     return Output(staff_operations.staff_document(changed), f"{changed.email} is disabled and signed out.")
 
@@ -70,7 +70,7 @@ async def disable(database: Database, email: str) -> Output:
 @_email
 @database_command
 async def enable(database: Database, email: str) -> Output:
-    """Let somebody who was disabled sign in again."""
+    """Unlock the account of a person."""
     changed = await _set_disabled(database, email, False)
     return Output(staff_operations.staff_document(changed), f"{changed.email} may sign in.")
 
@@ -79,7 +79,7 @@ async def enable(database: Database, email: str) -> Output:
 @_email
 @database_command
 async def reset(database: Database, email: str) -> Output:
-    """Sign somebody out, remove password and second factor, and print a new set-up link."""
+    """End all sessions, remove password and second factor, and print a new set-up link."""
     accounts, address = staff_operations.StaffAccounts(database), await _load_address(database)
     account = await accounts.find_by_email(email)
     return _setup_link(address, await accounts.reset(account.id, COMMAND))

@@ -44,17 +44,17 @@ class CapturedDelivery(NamedTuple):
     envvar="HOLDFAST_SECRET",
     show_envvar=True,
     callback=check_utf8,
-    help="The endpoint's signing secret; from the environment it stays out of the shell's history.",
+    help="The endpoint's signing secret. Set it in the environment to keep it out of the shell's history.",
 )
 @click.option("--timestamp", required=True, help="The header X-Service-Timestamp.")
 @click.option("--signature", required=True, help="The header X-Service-Signature.")
-@click.option("--any-age", is_flag=True, help=f"Accept it however old; else {TOLERANCE_SECONDS} s at most.")
+@click.option("--any-age", is_flag=True, help=f"Accept any age. Otherwise at most {TOLERANCE_SECONDS} s.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.argument("file", type=click.File("rb"), default="-")
 def verify(secret: str, timestamp: str, signature: str, any_age: bool, as_json: bool, file: BinaryIO) -> None:
     """Check a captured delivery, with its raw body in FILE or on stdin.
 
-    The body must be byte for byte what was received: an editor that adds a newline changes it.
+    The body must have exactly the bytes that were received: an editor that adds a newline changes it.
     """
     if not secret:
         raise click.UsageError("The secret is empty.")

@@ -19,8 +19,8 @@ _RETRY_SECONDS = 1.0
 _MIN_WAIT_SECONDS = 0.2
 _STAFF_ACTIONS = {
     "close-sale": ("{code} is sold to {buyer}", "sales"),
-    "cancel": ("{buyer} withdraws, {code} is free again", "withdrawn"),
-    "mark-refunded": ("{buyer} has the deposit back", "refunds"),
+    "cancel": ("{buyer} withdraws; {code} is available again", "withdrawn"),
+    "mark-refunded": ("{buyer} got the deposit back", "refunds"),
 }
 
 
@@ -44,27 +44,27 @@ class Buyer:
                 self._state.current.pop(self._name, None)
 
     async def _hold_unit(self) -> Booking | None:
-        action, seconds = "looks around", self._plan.searches_for
+        action, seconds = "looks for a unit", self._plan.searches_for
         for _ in range(_ATTEMPTS):
             code = await self._choose_unit()
             await self._pause(action, seconds)
             if code is None or self._state.is_nearly_sold_out:
                 break
-            action, seconds = "looks on", _RETRY_SECONDS
+            action, seconds = "looks for another unit", _RETRY_SECONDS
             response = await self._request_hold(code)
             if response.is_success:
                 return await self._add_booking(code, response)
             if response.status != 429:
                 self._excluded.add(code)
-                text = f"is too late for {code}, and looks on"
+                text = f"is too late for {code}; looks for another unit"
                 self._state.record(self._name, text, "racesLost", response.problem)
                 continue
             wait = response.retry_after or _RETRY_SECONDS
-            text = f"may not hold {code} now; to be tried again in {wait:.0f} s"
+            text = f"may not hold {code} now; tries again in {wait:.0f} s"
             self._state.record(self._name, text, error=response.problem)
             if wait > MAX_WAIT_SECONDS:
                 break
-            self._state.current[self._name] = f"waits {wait:.0f} s for a place", None
+            self._state.current[self._name] = f"waits {wait:.0f} s to hold a unit", None
             await self._state.sleep(wait)
         self._state.record(self._name, "leaves without a unit", "leftWithoutUnit")
         return None
@@ -100,8 +100,8 @@ class Buyer:
     async def _follow_plan(self, booking: Booking) -> None:
         behavior = self._plan.behavior
         if behavior is Behavior.CANCELS:
-            await self._pause("thinks it over", self._plan.signs_after, booking)
-            await self._cancel(booking, f"lets {booking.code} go")
+            await self._pause("considers the unit", self._plan.signs_after, booking)
+            await self._cancel(booking, f"cancels {booking.code}")
         elif behavior is Behavior.WALKS_AWAY:
             await self._walk_away(booking)
         elif await self._sign(booking):
@@ -116,7 +116,7 @@ class Buyer:
 
     async def _walk_away(self, booking: Booking) -> None:
         booking.may_be_extended = False
-        self._state.current[self._name] = "has walked away", booking
+        self._state.current[self._name] = "has left", booking
         while booking.is_held and booking.expires_at is not None:
             left = booking.expires_at - self._state.elapsed()
             if left > MAX_WAIT_SECONDS:
@@ -125,10 +125,10 @@ class Buyer:
             await self._state.sleep(max(left, _MIN_WAIT_SECONDS))
             await self._state.update_booking(booking, await self._state.request_as_buyer("GET", booking))
         if booking.is_held:
-            await self._pause("has gone for lunch", 2 * self._plan.signs_after, booking)
-            await self._cancel(booking, f"cancels {booking.code} by telephone")
+            await self._pause("is away", 2 * self._plan.signs_after, booking)
+            await self._cancel(booking, f"cancels {booking.code} by phone")
         else:
-            self._state.record(self._name, f"has let {booking.code} lapse", "lapsed")
+            self._state.record(self._name, f"let the hold of {booking.code} lapse", "lapsed")
 
     async def _sign(self, booking: Booking) -> bool:
         await self._pause("reads the agreement", self._plan.signs_after, booking)
@@ -136,13 +136,13 @@ class Buyer:
         body = {"buyerName": person.name, "buyerEmail": person.email, "buyerPhone": person.phone}
         response = await self._state.request_as_buyer("POST", booking, "/sign", body)
         await self._state.update_booking(booking, response)
-        text, too_late = f"signs for {booking.code}", f"comes too late to sign for {booking.code}"
+        text, too_late = f"signs for {booking.code}", f"is too late to sign for {booking.code}"
         return self._state.record_response(response, self._name, text, "signed", too_late)
 
     async def _pay_late(self, booking: Booking) -> None:
         booking.has_late_payment = True
-        await self._cancel(booking, f"lets {booking.code} go, with the money on its way")
-        await self._pause("has paid, too late", self._plan.pays_after, booking)
+        await self._cancel(booking, f"cancels {booking.code} after paying")
+        await self._pause("has paid after cancelling", self._plan.pays_after, booking)
         await self._confirm_deposit(booking)
         booking.has_late_payment = False
 
@@ -152,12 +152,12 @@ class Buyer:
         response = await self._state.act_on_booking(booking, "confirm-deposit")
         code, buyer, count = booking.code, booking.buyer, "depositsLate"
         if not is_late:
-            text, count = f"the deposit of {buyer} for {code} is there", "deposits"
+            text, count = f"the deposit of {buyer} for {code} has arrived", "deposits"
         elif booking.status == "refund-due":
-            text = f"the late deposit of {buyer} is owed back: {code} is gone"
+            text = f"the late deposit of {buyer} must be paid back: {code} is taken"
         else:
-            text = f"the late deposit of {buyer} still got {code}"
-        rejected = f"cannot place the deposit of {buyer} for {code}: {response.problem}"
+            text = f"the late deposit of {buyer} reserved {code}"
+        rejected = f"could not confirm the deposit of {buyer} for {code}: {response.problem}"
         self._state.record_response(response, PAYMENTS, text, count, rejected)
 
     async def _confirm_deposit_again(self, booking: Booking) -> None:
@@ -166,12 +166,12 @@ class Buyer:
         response = await self._state.act_on_booking(booking, "confirm-deposit")
         if response.is_success and booking.status != before:
             self._state.add_violation(f"A deposit reported twice made {booking.reference} {booking.status}.")
-        text = f"reported the deposit for {booking.code} once more, and nothing changed"
+        text = f"reported the deposit for {booking.code} again; nothing changed"
         self._state.record(PAYMENTS, text, "depositsRepeated")
 
     async def _finish(self, booking: Booking) -> None:
         withdraws = self._plan.behavior is Behavior.WITHDRAWS
-        text = "wants out" if withdraws else "waits for the keys"
+        text = "wants to withdraw" if withdraws else "waits for the sale"
         await self._pause(text, self._plan.closes_after, booking)
         if booking.status == "reserved":
             await act_as_staff(self._state, booking, "cancel" if withdraws else "close-sale")
@@ -181,7 +181,7 @@ class Buyer:
 
     async def _cancel(self, booking: Booking, text: str) -> None:
         response = await self._state.cancel_hold(booking)
-        too_late = f"cannot let {booking.code} go any more"
+        too_late = f"cannot cancel {booking.code} any more"
         self._state.record_response(response, self._name, text, "cancelled", too_late)
 
     async def _pause(self, text: str, seconds: float, booking: Booking | None = None) -> None:
@@ -194,7 +194,7 @@ async def act_as_staff(state: SimulationState, booking: Booking, action: str) ->
     response = await state.act_on_booking(booking, action)
     text, count = _STAFF_ACTIONS[action]
     text = text.format(code=booking.code, buyer=booking.buyer)
-    rejected = f"{action} of {booking.reference} for {booking.code} was refused: {response.problem}"
+    rejected = f"{action} of {booking.reference} for {booking.code} was rejected: {response.problem}"
     state.record_response(response, STAFF, text, count, rejected)
 
 
@@ -225,7 +225,7 @@ class SalesStaff:
             return
         # The condition protects a buyer who was quicker: their booking would end.
         response = await self._act_on_unit(code, "take-off-sale", If_Match=unit.etag)
-        text, too_late = f"{code} is off sale for a viewing", f"{code} was taken meanwhile, and stays on sale"
+        text, too_late = f"{code} is off sale for a viewing", f"{code} was held meanwhile; it stays on sale"
         if self._state.record_response(response, STAFF, text, "offSale", too_late):
             self._off_sale.append(code)
             await self._state.pause(self._random.uniform(4, 8))
@@ -289,15 +289,15 @@ class Erp:
 
     async def _edit_description(self, code: str, unit: ApiResponse) -> None:
         body = {"description": toggle_note(unit.document["description"] or "") or None}
-        await self._write("PATCH", code, unit, body, f"{code} is described anew", "descriptions")
+        await self._write("PATCH", code, unit, body, f"{code} has a new description", "descriptions")
 
     async def _send_again(self, code: str, unit: ApiResponse) -> None:
         """Send the unit as it was read, which must not change its ETag."""
         body = {name: value for name, value in unit.document.items() if name != "status"}
-        text = f"{code} sent again, nothing new"
+        text = f"{code} was sent again, unchanged"
         response = await self._write("PUT", code, unit, body, text, "sentAgain")
         if response.is_success and response.etag != unit.etag:
-            self._state.add_violation(f"{code} was sent as it was, and has another ETag.")
+            self._state.add_violation(f"{code} was sent unchanged and has another ETag.")
 
     async def _write(
         self, method: str, code: str, unit: ApiResponse, body: Mapping[str, Any], text: str, count: str
@@ -306,7 +306,7 @@ class Erp:
         path = self._state.unit_path("integration", code)
         response = await self._state.client.request(method, path, body, If_Match=unit.etag)
         is_locked = response.problem == "terms-locked"
-        reason = "keeps its price: somebody is about to buy it" if is_locked else "has changed meanwhile"
+        reason = "keeps its price: a buyer has it" if is_locked else "has changed meanwhile"
         self._state.record_response(response, ERP, text, count, f"{code} {reason}")
         return response
 

@@ -24,10 +24,10 @@ COUNTS = {
     "depositsLate": "late deposits",
     "withdrawn": "withdrawn",
     "refunds": "refunds",
-    "extended": "given more time",
+    "extended": "extended",
     "offSale": "taken off sale",
     "priceChanges": "prices raised",
-    "descriptions": "described anew",
+    "descriptions": "descriptions changed",
     "sentAgain": "sent again",
 }
 _ALWAYS_SHOWN = ("holds", "racesLost", "signed", "deposits", "sales")
@@ -79,7 +79,7 @@ def render_table(state: SimulationState, height: int) -> RenderableType:
     return Group(
         Text(title, style="bold", no_wrap=True, overflow="ellipsis"),
         _render_actors(state, actor_rows),
-        Text(f"\n{counts}\nrefused: {errors or 'nothing'}\n{speed}\n"),
+        Text(f"\n{counts}\nrejected: {errors or 'none'}\n{speed}\n"),
         entries,
     )
 
@@ -101,14 +101,14 @@ def _render_actors(state: SimulationState, limit: int) -> Table:
 def format_totals(totals: Mapping[str, Any]) -> list[str]:
     after = f"after {totals['seconds']:.0f} s"
     ending = {
-        "finished": f"All {totals['buyers']} buyers are through {after}.",
-        "stopped": f"Stopped {after}; what was held is given back.",
-        "too-long": f"Ended {after}: that is as long as it may take; what was held is given back.",
-        "failed": f"Ended {after}, before the buyers were through.",
+        "finished": f"All {totals['buyers']} buyers have finished {after}.",
+        "stopped": f"Stopped {after}; all holds are cancelled.",
+        "too-long": f"Ended {after}, the longest that it may take; all holds are cancelled.",
+        "failed": f"Ended {after}, before the buyers had finished.",
     }[totals["ended"]]
     counts = {text: totals[name] for name, text in COUNTS.items() if totals[name]}
     lines = [ending, _format_counts("Counted", counts)]
-    for title, name in (("Refused", "refusals"), ("Bookings", "bookings")):
+    for title, name in (("Rejected", "refusals"), ("Bookings", "bookings")):
         if totals[name]:
             lines.append(_format_counts(title, totals[name]))
     rate = totals["requests"] / max(totals["seconds"], 0.1)
@@ -123,4 +123,4 @@ def format_totals(totals: Mapping[str, Any]) -> list[str]:
 
 
 def _format_counts(title: str, counts: Mapping[str, int]) -> str:
-    return f"{title}: " + (", ".join(f"{name} {count}" for name, count in counts.items()) or "nothing") + "."
+    return f"{title}: " + (", ".join(f"{name} {count}" for name, count in counts.items()) or "none") + "."

@@ -1,4 +1,4 @@
-"""Run the simulation until all buyers are through, the time is up, or the user stops it."""
+"""Run the simulation until all buyers have finished, the time is up, or the user stops it."""
 
 import asyncio
 from collections import Counter

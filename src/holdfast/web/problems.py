@@ -34,276 +34,275 @@ class ProblemType(NamedTuple):
 
 
 INTERNAL_ERROR = ProblemType(
-    "internal-error", 500, "Something went wrong in Holdfast",
-    "This is a fault of Holdfast, not of the request. It has been written to the log.",
-    "Report it with the `requestId` of the answer.",
+    "internal-error", 500, "Internal server error",
+    "Holdfast failed to handle the request. The request is not at fault. The server's log has the error.",
+    "Report it with the `requestId` of the response.",
 )  # fmt: skip
 
 PROBLEM_OF: dict[type[Exception], ProblemType] = {
     errors.NoCredentials: ProblemType(
         "no-credentials", 401, "No credentials were sent",
-        "This part of Holdfast is open to API keys only, or to the token of a booking, and the request "
-        "carried neither.",
-        "Send the key or token in the header `Authorization: Bearer <key>`. Keys are made with `holdfast key "
-        "add`; a buyer's token comes with the hold.",
+        "This route needs an API key or the token of a booking. The request had neither.",
+        "Send `Authorization: Bearer <key>`. `holdfast key add` creates a key. A buyer gets a token with "
+        "the hold.",
     ),
     errors.InvalidApiKey: ProblemType(
         "invalid-key", 401, "The API key is not valid",
-        "The key is unknown, revoked or expired, or it was sent in the query string, where logs would keep "
-        "it. The answer is the same in all these cases on purpose.",
-        "Check the key for a missing character, or make a new one. Send it in the Authorization header only.",
+        "The key is unknown, revoked or expired, or it was sent in the query string, where it would end up "
+        "in logs. The response is the same in all these cases, so that it reveals nothing about the key.",
+        "Check that the key is complete, or create a new one. Send it in the `Authorization` header.",
     ),
     errors.InvalidSignature: ProblemType(
         "signature-refused", 401, "The signature is not valid",
-        "A payment callback is signed with the payment secret, over the timestamp and the body exactly as it "
-        "is sent, and not longer than 300 seconds ago. This one is not.",
-        "The detail says what is wrong with it. The guide to payments shows how to sign.",
+        "A payment callback must be signed with the payment secret, over the timestamp and the exact bytes "
+        "of the body, at most 300 seconds ago. This one is not.",
+        "`detail` says what is wrong. The payments guide shows how to sign.",
     ),
     errors.ScopeMissing: ProblemType(
         "insufficient-scope", 403, "The API key lacks the scope",
-        "The key is valid, but it was not made for this part of Holdfast.",
-        "Use a key with the scope that the answer names.",
+        "The key is valid, but its scopes do not include this route.",
+        "Use a key with the scope that the response names.",
     ),
     http.MalformedRequest: ProblemType(
         "malformed-request", 400, "The request is malformed",
-        "The request as such cannot be read: it breaks the rules of HTTP, or carries two Authorization "
-        "headers.",
-        "Send one well-formed HTTP/1.1 request, with either a Content-Length or a chunked body.",
+        "Holdfast cannot read the request: it breaks the rules of HTTP or has two `Authorization` headers.",
+        "Send one well-formed HTTP/1.1 request with a `Content-Length` or a chunked body.",
     ),
     http.MalformedBody: ProblemType(
         "malformed-body", 400, "The body is not JSON",
-        "The body is not JSON in UTF-8 that every parser would read alike. A byte order mark, a name that "
-        "is given twice in one object, NaN or Infinity, text after the value, extreme nesting and numbers of "
-        "more than a thousand characters are refused as well.",
-        "Send one JSON value as RFC 8259 describes it. The detail says where the fault is.",
+        "The body must be JSON in UTF-8 that every parser reads in the same way. Holdfast also rejects a "
+        "byte order mark, a name that occurs twice in an object, NaN and Infinity, text after the value, "
+        "extreme nesting, and numbers of more than a thousand characters.",
+        "Send one JSON value as defined in RFC 8259. `detail` says where the fault is.",
     ),
     errors.InvalidInput: ProblemType(
         "invalid-input", 422, "The request is not valid",
-        "The request could be read, but what it asks for is not possible in this form. Nothing was changed.",
-        "`errors` lists every fault at once, each with a pointer to the place: `/priceSar` is a field of the "
-        "body, `/path/slug` a part of the path, `/query/limit` a query parameter, `/header/…` a header.",
+        "Holdfast could read the request, but a value in it is not valid. Nothing was changed.",
+        "`errors` lists the faults, each with a pointer: `/priceSar` is a field of the body, `/path/slug` "
+        "a part of the path, `/query/limit` a query parameter, `/header/…` a header.",
     ),
     http.UnsupportedMediaType: ProblemType(
         "unsupported-media-type", 415, "The content type is not supported",
-        "Bodies are `application/json` in UTF-8; the bulk route takes `application/x-ndjson` too. Compressed "
-        "bodies are not accepted.",
-        "Set the header `Content-Type: application/json` and send no Content-Encoding.",
+        "A body must be `application/json` in UTF-8. The bulk route also takes `application/x-ndjson`. "
+        "Compressed bodies are not accepted.",
+        "Send `Content-Type: application/json` and no `Content-Encoding`.",
     ),
     http.BodyTooLarge: ProblemType(
         "body-too-large", 413, "The body is too large",
-        "A body has at most 1 MiB, unless its operation names another limit; the bulk route takes 32 MiB and "
-        "200 000 units. A query of more than 200 parameters or 16 KiB is refused in the same way.",
-        "Send fewer units in one request. A layout may leave out those that stand where their code says.",
+        "A body may have 1 MiB unless its route names another limit. The bulk route takes 32 MiB and 200 "
+        "000 units. A query may have 200 parameters and 16 KiB.",
+        "Send fewer units in one request. A layout may leave out the units whose place follows from their "
+        "code.",
     ),
     http.MethodNotAllowed: ProblemType(
-        "method-not-allowed", 405, "The method is not possible here",
-        "The path exists, but it does not take this method.",
-        "The header `Allow` lists the methods that it takes.",
+        "method-not-allowed", 405, "The method is not allowed",
+        "The path exists but does not support this method.",
+        "Use a method from the `Allow` header.",
     ),
     http.UnknownRoute: ProblemType(
         "not-found", 404, "There is nothing at this path",
         "No route of Holdfast has this path.",
-        "`/docs` lists every route. A slash inside a unit code is written as `%2F`.",
+        "`/docs` lists every route. Write a slash in a unit code as `%2F`.",
     ),
     http.Forbidden: ProblemType(
-        "not-permitted", 403, "Your role does not include this",
-        "Somebody is signed in to the back office, and their role does not let them do this.",
-        "Ask an admin for another role. What each role may do stands in the documentation.",
+        "not-permitted", 403, "Your role does not allow this",
+        "You are signed in to the back office, but your role does not allow this action.",
+        "Ask an admin to change your role. The back office guide lists what each role may do.",
     ),
     http.ForeignForm: ProblemType(
         "foreign-form", 403, "The form is out of date",
-        "Every form of our pages carries a token of the browser or session that it was made for. This one "
-        "has none, or one of another. Or a page of another site has a browser hold a unit, and its origin is "
-        "not in `HOLDFAST_CORS_ORIGINS`.",
-        "Reload the page and send the form again; name the origin in that setting if its pages are yours.",
+        "Each form has a token of the session that it was made for. This request had no token, or another "
+        "one. Or a page of another site tried to hold a unit, and its origin is not in "
+        "`HOLDFAST_CORS_ORIGINS`.",
+        "Reload the page and send the form again. If the other site is yours, add its origin to that "
+        "setting.",
     ),
     errors.UnknownProject: ProblemType(
         "unknown-project", 404, "There is no such project",
-        "No project has this slug, or the key is limited to other projects; the answer is the same on "
-        "purpose.",
+        "No project has this slug, or the key may not use it. The response is the same in both cases, so "
+        "that it does not reveal other projects.",
         "`GET /v1/integration/projects` lists the projects that the key may use.",
     ),
     errors.UnknownUnit: ProblemType(
         "unknown-unit", 404, "There is no such unit",
         "The project has no unit with this code. Codes are case-sensitive.",
-        "Create the unit with PUT, or look its code up in the list of units.",
+        "Create the unit with PUT, or find its code in the list of units.",
     ),
     errors.UnknownBooking: ProblemType(
         "unknown-booking", 404, "There is no such booking",
-        "No booking has this reference, or the token or key is not one that opens it; the answer is the same "
-        "on purpose.",
-        "Check the reference for a misread character. A buyer who has lost the token gets a new one from "
-        "staff.",
+        "No booking has this reference, or the token or key does not give access to it. The response is "
+        "the same in both cases.",
+        "Check the reference for a typing error. If a buyer has lost the token, staff can issue a new one.",
     ),
     errors.UnknownKey: ProblemType(
         "unknown-key", 404, "There is no such key",
-        "No key has this id.",
+        "No API key has this id.",
         "`holdfast key list` lists the keys with their ids.",
     ),
     errors.UnknownEndpoint: ProblemType(
         "unknown-endpoint", 404, "There is no such endpoint",
-        "No endpoint has this id, it was removed, or the key is limited to other projects; the answer is the "
-        "same on purpose.",
+        "No endpoint has this id, the endpoint was removed, or the key is limited to other projects. The "
+        "response is the same in all these cases.",
         "`GET /v1/backoffice/endpoints` lists the endpoints that the key may see.",
     ),
     errors.UnknownDelivery: ProblemType(
         "unknown-delivery", 404, "There is no such delivery",
-        "No delivery has this id, it ended too long ago to be kept in the log, or the key is limited to "
-        "other projects.",
+        "No delivery has this id, it is too old to be kept in the log, or the key is limited to other "
+        "projects.",
         "`GET /v1/backoffice/deliveries` lists the deliveries that the key may see.",
     ),
     errors.UnknownStaff: ProblemType(
         "unknown-staff", 404, "There is no such member of staff",
-        "Nobody in the staff has this id or e-mail address.",
+        "No member of staff has this id or e-mail address.",
         "`GET /v1/backoffice/staff` lists the staff with their ids.",
     ),
     errors.InvalidSetupLink: ProblemType(
         "setup-link-refused", 404, "The set-up link is not valid",
-        "The link is unknown, it was used, a newer one has taken its place, or it is older than a day. The "
-        "answer is the same in all these cases on purpose.",
-        "An admin makes a new one on the page of the staff, or with `holdfast staff reset`. The link for the "
-        "first admin is printed at each start of `holdfast serve` while there is no staff.",
+        "The link is unknown, was already used, was replaced by a newer one, or is more than a day old. "
+        "The response is the same in all these cases.",
+        "Ask an admin for a new link: the page Staff and `holdfast staff reset` create one. If there is no "
+        "staff yet, each start of `holdfast serve` prints a link for the first admin.",
     ),
     errors.LoginFailed: ProblemType(
         "sign-in-refused", 422, "The sign-in was refused",
         "The e-mail address is unknown, the password or the code is wrong, or the account is disabled. The "
-        "answer is the same in all these cases on purpose.",
-        "Try again. An admin can give you a new set-up link.",
+        "response is the same in all these cases.",
+        "Try again, or ask an admin for a new set-up link.",
     ),
     errors.SecondFactorNeeded: ProblemType(
-        "second-factor-needed", 422, "A code is needed",
-        "This account has a second factor, and the password alone does not open it.",
-        "Type the code that the authenticator app shows for Holdfast. Who has lost it asks an admin for a "
-        "reset.",
+        "second-factor-needed", 422, "A sign-in code is required",
+        "This account has a second factor, so the password alone is not enough.",
+        "Enter the code that your authenticator app shows for Holdfast. If you have lost the app, ask an "
+        "admin for a reset.",
     ),
     errors.StaffExists: ProblemType(
-        "staff-exists", 409, "There is such a member of staff already",
-        "Somebody in the staff has this e-mail address; capitals make no difference.",
-        "Change the role of that person, or enable them again.",
+        "staff-exists", 409, "The e-mail address is already in use",
+        "A member of staff has this e-mail address. Upper and lower case make no difference.",
+        "Change the role of that person, or enable their account again.",
     ),
     errors.LastAdmin: ProblemType(
         "last-admin", 409, "This is the last admin",
-        "Without an admin who can sign in, nobody could administer the back office. Nothing was changed.",
-        "Make somebody else an admin first.",
+        "No other admin can sign in, so nobody could manage the back office without this one. Nothing was "
+        "changed.",
+        "Give another person the role admin first.",
     ),
     errors.EndpointRemoved: ProblemType(
         "endpoint-removed", 409, "The endpoint was removed",
-        "The delivery is still in the log, but its endpoint was removed, so there is nowhere to send it. "
-        "Nothing was changed.",
-        "Register the URL again if it is to receive events. What it missed is in the event feed.",
+        "The delivery is still in the log, but its endpoint was removed, so there is no address to send it "
+        "to. Nothing was changed.",
+        "Register the URL again if it should receive events. The event feed has the events that it missed.",
     ),
     errors.ProjectExists: ProblemType(
-        "project-exists", 409, "The project exists already",
+        "project-exists", 409, "The project already exists",
         "Another project has this slug.",
         "Choose another slug.",
     ),
     errors.PreconditionFailed: ProblemType(
-        "precondition-failed", 412, "The unit is not in the state asked for",
-        "The request was made for another state of the unit (If-Match, If-None-Match). Nothing was changed.",
-        "Read the unit again, decide anew, and send the new ETag.",
+        "precondition-failed", 412, "The unit does not meet the precondition",
+        "`If-Match` or `If-None-Match` does not fit the current state of the unit. Nothing was changed.",
+        "Read the unit, check whether your change still applies, and send it with the new `ETag`.",
     ),
     errors.StatusLocked: ProblemType(
         "status-locked", 409, "The status is locked",
-        "While a unit is held, reserved or sold its status belongs to the buyer's booking, and a request "
-        "that carries `status` is refused whole. Nothing was changed.",
-        "Send the request without `status`, or wait: where a hold is what blocks, `Retry-After` says how "
-        "long.",
+        "While a unit is held, reserved or sold, its booking decides its status. A request with `status` "
+        "is rejected as a whole. Nothing was changed.",
+        "Send the request without `status`, or try again later. If a hold is the cause, `Retry-After` says "
+        "when.",
     ),
     errors.TermsLocked: ProblemType(
         "terms-locked", 409, "The terms are locked",
-        "While a buyer is mid-booking (the unit is held or reserved), price, deposit and VAT stand as the "
-        "buyer saw them. A PUT that leaves one of them out would clear it, so that is refused too. Nothing "
-        "changed.",
-        "Leave these fields as they are, or wait for the end of the booking. `fields` names them.",
+        "While a unit is held or reserved, price, deposit and VAT stay as the buyer saw them. A PUT that "
+        "leaves one of them out would clear it, so it is rejected too. Nothing was changed.",
+        "Leave these fields unchanged, or wait until the booking ends. `fields` lists them.",
     ),
     errors.NotAvailable: ProblemType(
         "not-available", 409, "The unit is not available",
-        "Somebody else holds or has bought the unit, or it is not on sale. One unit is never held twice.",
-        "Choose another unit. Where a hold is what blocks, `holdExpiresAt` and `Retry-After` say when it "
-        "ends.",
+        "Another buyer holds, has reserved or has bought the unit, or it is not on sale.",
+        "Choose another unit. If a hold is the cause, `holdExpiresAt` and `Retry-After` say when it ends.",
     ),
     errors.NotSigned: ProblemType(
         "not-signed", 409, "The buyer has not signed",
-        "A deposit is confirmed after the buyer has signed, and this booking has no signature. Nothing "
-        "changed.",
-        "While the hold lives, let the buyer sign first. If money has arrived all the same, return it: "
-        "Holdfast has not recorded it.",
+        "A deposit can be confirmed only after the buyer has signed. This booking has no signature. "
+        "Nothing was changed.",
+        "Let the buyer sign while the hold lasts. If you have received money without a signature, return "
+        "it: Holdfast has not recorded it.",
     ),
     errors.HoldLapsed: ProblemType(
         "hold-lapsed", 409, "The hold has lapsed",
-        "The time of the hold is over, to the millisecond of the database's clock.",
-        "`currentStatus` says whether the unit is free again. If it is available, open it anew.",
+        "The time of the hold is over, by the database's clock.",
+        "`currentStatus` is the status of the unit now. If it is `available`, hold the unit again.",
     ),
     errors.PaymentUsed: ProblemType(
         "payment-used", 409, "The payment belongs to another booking",
-        "A payment confirms the deposit of one booking, and this one has confirmed another. Nothing was "
-        "changed.",
-        "Report every payment with an id of its own, and with the reference that came to the payment page.",
+        "A payment can confirm the deposit of one booking. This one has already confirmed another. Nothing "
+        "was changed.",
+        "Report each payment with its own id, and with the reference that the payment page received.",
     ),
     errors.IdempotencyKeyUsed: ProblemType(
-        "idempotency-key-used", 409, "The Idempotency-Key was used",
-        "A request with this `Idempotency-Key` was carried out already, and its response is not repeated: it "
-        "is older than 60 seconds, belongs to another client, or the booking or endpoint has changed "
+        "idempotency-key-used", 409, "The Idempotency-Key was already used",
+        "A request with this `Idempotency-Key` was already carried out. Its response cannot be repeated: "
+        "it is older than 60 seconds, it belongs to another client, or the booking or endpoint has changed "
         "since. Nothing was changed.",
-        "Look up what the first request has made: `id` names it, where the caller may see it. Send a new key "
-        "with a new request.",
+        "Look up what the first request created: `id` names it if you may see it. Send a new key with a "
+        "new request.",
     ),
     errors.TransitionNotAllowed: ProblemType(
-        "transition-not-allowed", 409, "The status does not allow it",
-        "The action is not possible from the present status, or not for this caller. An archived unit is put "
-        "on sale again by staff only, so that a nightly sync cannot undo their decision.",
-        "`currentStatus` is the status of the unit. Where waiting for the end of a hold helps, "
+        "transition-not-allowed", 409, "The status does not allow this action",
+        "The current status does not allow this action, or not for this caller. Only staff can put an "
+        "archived unit on sale again, so that a nightly sync cannot undo their decision.",
+        "`currentStatus` is the status of the unit. If waiting for the end of a hold helps, "
         "`holdExpiresAt` and `Retry-After` say when it ends.",
     ),
     errors.CursorExpired: ProblemType(
         "cursor-expired", 410, "The cursor is too old",
-        "The events that would follow this cursor are no longer kept.",
+        "The events after this cursor are no longer kept.",
         "Read all units of your projects once (`GET …/units`), then start the feed again without a cursor.",
     ),
     errors.TooManyRequests: ProblemType(
         "too-many-requests", 429, "Too many requests",
-        "The key, or without one the network address, has sent more requests than its limit allows. Or the "
-        "address has sent too many wrong keys.",
-        "Wait for the seconds in `Retry-After`. Many units go in one request through the bulk route.",
+        "The key, or without a key the network address, has sent more requests than its limit allows. Or "
+        "the address has sent too many wrong keys.",
+        "Wait for the seconds in `Retry-After`. To send many units, use the bulk route.",
     ),
     errors.TooManyAttempts: ProblemType(
         "too-many-attempts", 429, "Too many attempts to sign in",
-        "For this account, or from this network address, too many sign-ins have failed.",
-        "Wait for the seconds in `Retry-After`. Whoever is signed in stays so.",
+        "Too many sign-ins have failed for this account or from this network address.",
+        "Wait for the seconds in `Retry-After`. Existing sessions continue.",
     ),
     errors.TooManyHolds: ProblemType(
         "too-many-holds", 429, "Too many units are held",
-        "One visitor and one network address may hold so many units at a time, so that nobody takes a whole "
-        "building hostage.",
+        "A visitor, a network address and a network may each hold a limited number of units at a time, so "
+        "that nobody can block a whole building.",
         "Cancel a hold, or wait for the seconds in `Retry-After`, when the next one ends.",
     ),
     errors.HeldTooRecently: ProblemType(
         "held-too-recently", 429, "Your hold of this unit has just lapsed",
-        "After a hold has lapsed, others have a moment to open the unit before the same visitor may again.",
+        "After a hold has lapsed, the same visitor must wait before holding the unit again. This gives "
+        "other buyers a chance.",
         "Wait for the seconds in `Retry-After`.",
     ),
     errors.DatabaseUnavailable: ProblemType(
-        "database-away", 503, "The database is away",
-        "The database cannot be reached at this moment. No change is ever half done.",
-        "Repeat the request after the seconds in `Retry-After`. That is safe with PUT, PATCH and a deposit; "
-        "with a hold only if it has an `Idempotency-Key`. Before any other POST, look whether it was done "
-        "after all.",
+        "database-away", 503, "The database is unavailable",
+        "The database cannot be reached right now. No change is ever half done.",
+        "Repeat the request after the seconds in `Retry-After`. PUT, PATCH and deposits are safe to "
+        "repeat; a hold only with an `Idempotency-Key`. Before you repeat any other POST, check whether it "
+        "was done.",
     ),
     errors.Overloaded: ProblemType(
-        "overloaded", 503, "Too much is waiting",
-        "Too many changes wait to be stored, this one has waited too long, or bulk bodies take all the "
-        "memory that there is for them. Nothing of the request was stored.",
-        "Repeat the request after the seconds in `Retry-After`, which differ from response to response.",
+        "overloaded", 503, "The server is overloaded",
+        "Too many changes are waiting to be stored, this one has waited too long, or bulk bodies use all "
+        "the memory reserved for them. Nothing of the request was stored.",
+        "Repeat the request after the seconds in `Retry-After`. They differ from response to response.",
     ),
     errors.SchemaNotCurrent: ProblemType(
         "schema-not-current", 503, "The schema is not current",
-        "The database is reached, but its schema is older or newer than those that this release works with.",
-        "Run `holdfast migrate` with the newest release, and restart the processes of an older one.",
+        "The database can be reached, but its schema is older or newer than this release supports.",
+        "Run `holdfast migrate` with the newest release, and restart the processes of older ones.",
     ),
     errors.SecretsUnreadable: ProblemType(
         "secrets-unreadable", 503, "The signing secrets cannot be read",
-        "None of the encryption keys of this installation opens the signing secret of an endpoint.",
-        "Whoever runs Holdfast names the key that sealed the secrets in `HOLDFAST_ENCRYPTION_KEYS`, beside "
+        "None of the encryption keys of this installation can open the signing secret of an endpoint.",
+        "The operator must add the key that encrypted the secrets to `HOLDFAST_ENCRYPTION_KEYS`, beside "
         "the new one.",
     ),
 }  # fmt: skip

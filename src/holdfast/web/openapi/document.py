@@ -26,33 +26,30 @@ from holdfast.web.request import JSON
 from holdfast.web.visitors import IDEMPOTENCY_KEY, LONGEST_KEY, SHORTEST_KEY, VISITOR_COOKIE
 
 ABOUT = """\
-Holdfast keeps the sale units of real estate projects. Through the integration API an external system
-creates and changes units, and learns what became of them. The status of a unit belongs to Holdfast: buyers
-hold a unit and sign through the storefront, payment systems confirm deposits, and staff close sales in the
-back office.
+Holdfast is the inventory behind property sales. Your system creates and changes units through the
+integration API and reads their changes of status from the event feed. Buyers hold a unit and sign through
+the storefront, payment systems confirm deposits, and staff close sales in the back office.
 
-**A first unit.** Make a key with `holdfast key add --name "My system"`, then:
+**Create your first unit.** Create a key with `holdfast key add --name "My system"`, then:
 
 ```sh
 {first_put}
 ```
 
 **Bodies** are JSON in UTF-8. Times are UTC, such as `2026-11-14T09:30:00.000Z`. Numbers are exact
-decimals from end to end. Readers should pass over members that they do not know: later releases may add
-some.
+decimals from end to end. Ignore members that you do not know: later releases may add some.
 
-**Errors** are [problem details](/problems) (RFC 9457). A response to invalid input lists every
-fault at once, up to 100. Checks come in this order: 401, 403, 405, 415, 413, 400, 422, 404, 412, 409.
+**Errors** are [problem details](/problems) (RFC 9457). A response to invalid input lists all faults
+at once, up to 100. Checks run in this order: 401, 403, 429, 405, 415, 413, 400, 422, 404, 412, 409.
 
-**Every response** carries `X-Request-Id`: the one of the request, if it sent one of at most 128 plain
-characters.
+**Every response** has the header `X-Request-Id`. If the request sent one of at most 128 plain characters, it
+is the same.
 
-**Conditions** (`If-Match`, `If-None-Match`) count where one unit is read, replaced, changed or acted on, and
-are described there. No other operation looks at them: neither the bulk route nor the storefront, nor the
-actions on bookings, the settings of projects or layouts, nor endpoints and deliveries.
+**Conditions** (`If-Match`, `If-None-Match`) apply only where one unit is read, replaced, changed or acted on.
+All other routes ignore them.
 
-**Repeating is safe.** The same PUT twice stores the same unit once, a deposit is confirmed once, a hold
-with an `Idempotency-Key` is made once, and nothing is ever half done.
+**Repeating is safe.** The same PUT sent twice stores the unit once, a deposit is confirmed once, a hold with
+an `Idempotency-Key` is created once, and nothing is ever half done.
 """
 
 BEARER = """\
@@ -203,7 +200,7 @@ def openapi_document() -> dict[str, Any]:
         "info": {
             "title": "Holdfast",
             "version": __version__,
-            "summary": "Sale units of real estate projects, kept in one place.",
+            "summary": "The inventory behind property sales.",
             "description": ABOUT.format(first_put=schemas.first_put()),
             "contact": {"name": "The maintainers of Holdfast"},
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
@@ -233,8 +230,13 @@ def openapi_document() -> dict[str, Any]:
     return document
 
 
-def openapi_json() -> bytes:
-    return encode(openapi_document())
+def openapi_json(public_url: str | None = None) -> bytes:
+    """Encode the document. Its example calls the server at ``public_url``, if that is known."""
+    document = openapi_document()
+    if public_url is None:
+        return encode(document)
+    about = ABOUT.format(first_put=schemas.first_put(public_url))
+    return encode({**document, "info": {**document["info"], "description": about}})
 
 
 def operations_with(kind: ProblemType) -> list[OperationLink]:

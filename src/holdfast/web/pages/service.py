@@ -56,7 +56,7 @@ def service_routes(public_url: str | None, tour: Tour | None = None) -> list[Bas
     put = first_put(public_url) if public_url else first_put()
     welcome = _html("welcome.html", project=PROJECT, first_put=put)
     docs = _html("docs.html", here="/docs", viewer=VIEWER)
-    document = _page(openapi_json(), JSON)
+    document = _page(openapi_json(public_url), JSON)
     problems = sorted(PROBLEM_TYPES.values(), key=lambda kind: kind.status)
     problem_list = _html("problems.html", here="/problems", problems=problems)
     problem_pages = {name: _problem_page(kind) for name, kind in PROBLEM_TYPES.items()}
