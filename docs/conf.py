@@ -37,8 +37,8 @@ suppress_warnings = ["misc.highlighting_failure"]
 
 html_theme = "furo"
 html_logo = html_favicon = "../src/holdfast/web/static/favicon.svg"
-html_static_path = ["_static"]
-html_css_files = ["holdfast.css"]
+html_static_path = ["_static", "../src/holdfast/web/static/statuses.css"]
+html_css_files = ["statuses.css", "holdfast.css"]
 html_extra_path = ["_root"]
 html_copy_source = False
 html_show_copyright = False

@@ -78,7 +78,7 @@ _TIP = (
 def _box(status: str) -> str:
     x, y = PLACES[status]
     size = f'width="{2 * HALF_WIDTH}" height="{2 * HALF_HEIGHT}"'
-    rectangle = f'<rect class="box" x="{x - HALF_WIDTH}" y="{y - HALF_HEIGHT}" {size} rx="8"/>'
+    rectangle = f'<rect class="box is-{status}" x="{x - HALF_WIDTH}" y="{y - HALF_HEIGHT}" {size} rx="8"/>'
     return f'{rectangle}<text x="{x}" y="{y + 5}" text-anchor="middle" font-size="17">{status}</text>'
 
 

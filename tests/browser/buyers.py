@@ -52,10 +52,14 @@ class Phone:
     def press(self, text: str) -> None:
         self.page.get_by_role("button", name=self.say(text), exact=True).click()
 
+    def press_hold(self) -> None:
+        """The button's words depend on the period of a hold."""
+        self.page.locator("#open-unit").click()
+
     def open(self, unit: Unit) -> str:
         """Holds the unit; the reference of the booking."""
         self.look_at(unit)
-        self.press("Open this unit")
+        self.press_hold()
         self.page.wait_for_url("**/bookings/*")
         return self.page.url.rpartition("/")[2]
 
@@ -65,7 +69,7 @@ class Phone:
             self.page.get_by_label(self.say(label)).fill(value)
         self.page.get_by_role("checkbox").check()
         self.press("Sign the agreement")
-        expect(self.heading).to_have_text(self.say("Signed. Now the deposit"))
+        expect(self.heading).to_have_text(self.say("Agreement signed. Next: the deposit"))
 
     def go_to_pay(self) -> None:
         self.press("Pay the deposit")

@@ -55,7 +55,7 @@ def test_from_the_building_to_the_receipt(language: str, open_phone: OpenPhone, 
     phone.page.goto(f"/p/{tower.slug}")
     assert reads_from(phone) == {"en": "ltr", "ar": "rtl"}[language]
     phone.page.locator(".offer").filter(has_text="A-201").get_by_role("link").first.click()
-    phone.press("Open this unit")
+    phone.press_hold()
     expect(phone.page.get_by_role("timer")).to_have_text(re.compile(r"^\d:\d\d$"))
     reference = phone.page.url.rpartition("/")[2]
     phone.sign()
@@ -95,11 +95,11 @@ def test_a_hold_lapses_and_the_unit_is_offered_again(open_phone: OpenPhone, demo
     phone = open_phone()
     reference = phone.open(unit)
     expect(phone.page.locator(".warning")).to_have_text(
-        phone.say("One minute left. After that others can take the unit.")
+        phone.say("Less than a minute left. After that, other buyers can hold the unit.")
     )
     let_lapse(demo, reference)
     phone.expect_status("lapsed")
-    phone.press("Hold it again")
+    phone.press("Hold this unit again")
     phone.expect_status("open")
     assert reference not in phone.page.url
 
@@ -111,11 +111,11 @@ def test_whoever_comes_second_is_told_and_shown_three_others(open_phone: OpenPho
     first, second = open_phone(), open_phone(scripts=False)
     second.look_at(unit)
     first.open(unit)
-    second.press("Open this unit")
-    expect(second.heading).to_have_text(second.say("Somebody was faster"))
+    second.press_hold()
+    expect(second.heading).to_have_text(second.say("This unit has just been taken"))
     expect(second.page.locator(".offer")).to_have_count(3)
     second.page.locator(".offer a").first.click()
-    second.press("Open this unit")
+    second.press_hold()
     second.expect_status("open")
     first.expect_status("open")
 
@@ -213,7 +213,7 @@ def test_a_late_payment_for_a_unit_that_is_gone_is_due_back(open_phone: OpenPhon
     faster.look_at(unit)
     let_lapse(demo, reference)
     # The page of the unit learns by itself that it is free again.
-    faster.press("Open this unit")
+    faster.press_hold()
     faster.expect_status("open")
     late.press("Pay now")
     late.page.wait_for_url("**/bookings/*")

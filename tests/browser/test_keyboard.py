@@ -31,7 +31,7 @@ def tab_to(page: Page, words: str) -> None:
 def test_the_first_stop_leads_past_the_menu(page: Page) -> None:
     page.goto("/backoffice/projects")
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
 

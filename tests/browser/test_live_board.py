@@ -169,7 +169,7 @@ def test_the_page_of_a_unit_follows_too(page: Page, office: Office, tower: Proje
     unit_page(page, tower, "A-102")
     mark(page)
     office.buyer.hold(office.unit(tower, "A-102"))
-    expect(panel(page)).to_contain_text("Held")
+    expect(panel(page)).to_contain_text("On hold")
     assert is_marked(page)
 
 

@@ -179,8 +179,8 @@ async def test_a_delivery_fails_if_asked_for_on_this_site_and_comes_again(client
     assert [await deliver(client, body) for _ in range(2)] == [500, 200]
     first, second = await entries(client)
     assert "answered with 500" in first
-    assert "came before" not in first
-    assert "came before" in second
+    assert "repeated" not in first
+    assert "repeated" in second
     assert "answered with 500" not in second
 
 

@@ -26,7 +26,7 @@ from holdfast.storage.database import Database
 
 KEY_NAME = "holdfast serve --demo"
 EMAIL = "demo@holdfast.example"
-RECEIVER_DESCRIPTION = "Demo receiver"
+RECEIVER_DESCRIPTION = "Demo webhook receiver"
 
 _MAX_UNITS = 1000
 _MAX_ENDPOINTS = 1000

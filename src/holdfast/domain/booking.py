@@ -71,7 +71,7 @@ class Agreement(NamedTuple):
     wording: int
 
 
-WORDING = 1
+WORDING = 2
 """The version of new agreements. The text of an earlier version is kept while there are agreements in it."""
 
 

@@ -57,9 +57,9 @@ _NO = frozenset({"no", "n", "false", "0", "✗", "✘", "لا", "خطا", "غي�
 
 _STATUS_WORDS: Mapping[Status, tuple[str, ...]] = {
     Status.AVAILABLE: ("available", "for sale", "متاحة", "متاح", "متوفرة", "متوفر"),
-    Status.HELD: ("held", "on hold", "محجوزة مؤقتًا", "محجوزة مؤقتا", "محجوز مؤقتا"),
-    Status.RESERVED: ("reserved", "محجوزة", "محجوز"),
-    Status.SOLD: ("sold", "مباعة", "مباع"),
+    Status.HELD: ("held", "on hold", "قيد الحجز", "محجوزة مؤقتًا", "محجوزة مؤقتا", "محجوز مؤقتا"),
+    Status.RESERVED: ("reserved", "محجوزة بدفعة", "محجوزة", "محجوز"),
+    Status.SOLD: ("sold", "تم البيع", "مباعة", "مباع"),
     Status.UNAVAILABLE: ("unavailable", "not available", "off sale", "غير معروضة", "غير متاحة", "غير متاح"),
 }
 _STATUS_OF = {word: status for status, words in _STATUS_WORDS.items() for word in words}

@@ -64,7 +64,7 @@ COLUMN_HEADINGS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "ar": ("دورات المياه", "عدد دورات المياه", "حمامات", "عدد الحمامات"),
     },
     "delivery_year": {
-        "en": ("Delivery year", "delivery", "delivery date", "handover year", "handover",
+        "en": ("Handover year", "delivery year", "delivery", "delivery date", "handover",
                "completion year", "completion"),
         "ar": ("سنة التسليم", "تسليم", "تاريخ التسليم", "موعد التسليم", "عام التسليم"),
     },

@@ -130,7 +130,7 @@ def assert_alive_but_not_ready(client: httpx.Client) -> None:
     page = client.get("/backoffice/projects", headers=headers)
     assert (page.status_code, page.headers["content-type"].split(";")[0]) == (503, "text/html")
     assert int(page.headers["retry-after"]) >= 1
-    assert "The database is away for a moment" in page.text
+    assert "The database is temporarily unavailable" in page.text
 
 
 @pytest.mark.slow

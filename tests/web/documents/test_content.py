@@ -17,13 +17,13 @@ from tests.web.documents.subjects import AGREEMENT, LATER, NOW, TERMS, a_booking
 
 ENGLISH = language_of("en", "latn", "Asia/Riyadh")
 STATES = {
-    BookingStatus.SIGNED: "10:35:12 (Arabian Standard Time); the deposit is not confirmed yet.",
+    BookingStatus.SIGNED: "10:35:12 (Arabian Standard Time). The deposit is not confirmed yet.",
     BookingStatus.RESERVED: "The unit is reserved until 30 November 2026, 10:30:12",
-    BookingStatus.SOLD: "The sale was closed on 16 November 2026, 10:30:12",
-    BookingStatus.LAPSED: "The hold ran out on 18 November 2026, 10:30:12",
+    BookingStatus.SOLD: "The sale was completed on 16 November 2026, 10:30:12",
+    BookingStatus.LAPSED: "The hold expired on 18 November 2026, 10:30:12",
     BookingStatus.CANCELLED: "The booking was cancelled on 18 November 2026, 10:30:12",
-    BookingStatus.REFUND_DUE: "The deposit of SAR\xa0136,395.00 is due back to the buyer.",
-    BookingStatus.REFUNDED: "The deposit of SAR\xa0136,395.00 was paid back on 19 November 2026, 10:30:12",
+    BookingStatus.REFUND_DUE: "The deposit of SAR\xa0136,395.00 is to be refunded to the buyer.",
+    BookingStatus.REFUNDED: "The deposit of SAR\xa0136,395.00 was refunded on 19 November 2026, 10:30:12",
 }
 OVER = {BookingStatus.LAPSED, BookingStatus.CANCELLED, BookingStatus.REFUND_DUE, BookingStatus.REFUNDED}
 
@@ -42,7 +42,7 @@ def test_a_paper_says_where_the_booking_stands(status: BookingStatus) -> None:
 def test_what_is_left_to_pay_is_told_only_where_there_may_be_a_sale() -> None:
     for status in (BookingStatus.RESERVED, BookingStatus.REFUND_DUE, BookingStatus.REFUNDED):
         document = a_document(Kind.RECEIPT, booking=a_booking(status))
-        assert ("Left to pay" in str(document.tables)) is (status is BookingStatus.RESERVED)
+        assert ("Balance due" in str(document.tables)) is (status is BookingStatus.RESERVED)
 
 
 def test_a_paper_says_whether_the_unit_is_told_as_it_is_now() -> None:
@@ -75,9 +75,9 @@ def test_a_receipt_without_a_deposit_says_so() -> None:
         (True, "15", "15%, included in the price"),
         (None, "15", "15%, included in the price"),
         (True, None, "included in the price"),
-        (False, None, "none stated"),
-        (None, None, "none stated"),
-        (False, "0", "none stated"),
+        (False, None, "not stated"),
+        (None, None, "not stated"),
+        (False, "0", "not stated"),
     ],
 )
 def test_vat_is_told_as_the_total_has_it(included: bool | None, rate: str | None, told: str) -> None:
@@ -132,6 +132,15 @@ def test_the_text_is_that_of_the_terms_with_a_deposit_or_without(code: str) -> N
     read, signed = terms_in_full(AGREEMENT, TERMS, "A-1203", language), a_document(code=code)
     assert read.clauses == signed.clauses == clauses
     assert set(read.tables) <= set(signed.tables)
+
+
+def test_an_agreement_of_the_first_version_keeps_its_word_for_the_deposit() -> None:
+    language = language_of("ar", "latn", "Asia/Riyadh")
+    for version, word, other in ((1, "العربون", "مبلغ الحجز"), (2, "مبلغ الحجز", "العربون")):
+        signed = terms_in_full(AGREEMENT._replace(wording=version), TERMS, "A-1203", language)
+        assert word in str(signed.tables)
+        assert word in str(signed.clauses)
+        assert other not in str(signed)
 
 
 def test_a_name_in_the_text_is_neither_a_place_nor_a_clause() -> None:

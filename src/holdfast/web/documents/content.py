@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
 from enum import StrEnum
@@ -13,8 +14,8 @@ from typing import NamedTuple
 from babel.dates import format_datetime, get_timezone_name
 from babel.numbers import format_decimal
 
-from holdfast.domain.booking import HOLDING, Agreement, Booking, BookingStatus, Terms
-from holdfast.web.pages.i18n import Language, in_language
+from holdfast.domain.booking import HOLDING, WORDING, Agreement, Booking, BookingStatus, Terms
+from holdfast.web.pages.i18n import Language, in_language, translations
 
 TEXTS = Path(__file__).parent / "texts"
 
@@ -86,7 +87,9 @@ def find_missing(kind: Kind, booking: Booking, language: Language) -> MissingDoc
     if (booking.signed_at if is_agreement else booking.deposit_confirmed_at) is not None:
         return None
     if booking.hold_expires_at is None:
-        text = _("The unit was sold at the sales office, without a reservation: its papers are there.")
+        text = _(
+            "The unit was sold at the sales office without a reservation. The sales office has its documents."
+        )
         return MissingDocument(text, may_come=False)
     if booking.status in HOLDING:
         is_open = booking.status is BookingStatus.OPEN
@@ -110,7 +113,7 @@ def _agreement(subject: Subject, language: Language) -> Document:
     _ = language.gettext
     booking, code, agreement = subject.booking, subject.unit_code, subject.agreement
     assert booking.signed_at is not None
-    note = _("as of this copy, and not part of the agreement")
+    note = _("when this copy was made; not part of the agreement")
     seller = _(
         "The seller of %(project)s", project=isolate(in_language(agreement.project_name, language.code))
     )
@@ -118,14 +121,14 @@ def _agreement(subject: Subject, language: Language) -> Document:
     signature = (
         Row(_("Signed electronically by"), buyer_name(booking, language), is_strong=True),
         Row(_("Signed at"), format_time(booking.signed_at, language)),
-        Row(_("Language of the signature"), _("Arabic") if agreement.language == "ar" else _("English")),
-        Row(_("Version of the text"), str(agreement.wording)),
+        Row(_("Language of the signed text"), _("Arabic") if agreement.language == "ar" else _("English")),
+        Row(_("Version of the terms"), str(agreement.wording)),
     )
     return _document(Kind.AGREEMENT, subject, language, booking.signed_at, note)._replace(
         tables=(
-            Table(_("The parties"), parties),
+            Table(_("Parties"), parties),
             unit_table(agreement, code, language),
-            price_table(booking.terms, language),
+            price_table(booking.terms, language, agreement.wording),
         ),
         clauses=build_clauses(agreement, booking.terms, code, language),
         signature=Table(_("Signature"), signature),
@@ -143,17 +146,18 @@ def _receipt(subject: Subject, language: Language) -> Document:
         Row(_("Confirmed at"), format_time(booking.deposit_confirmed_at, language)),
         *payment,
     )
-    document = _document(Kind.RECEIPT, subject, language, booking.deposit_confirmed_at, _("as of this copy"))
+    note = _("when this copy was made")
+    document = _document(Kind.RECEIPT, subject, language, booking.deposit_confirmed_at, note)
     return document._replace(
         headline=Row(_("Amount received"), format_amount(deposit, language)),
         tables=(
             Table(_("Payment received"), received),
             unit_table(subject.agreement, subject.unit_code, language),
-            price_table(booking.terms, language, is_over=document.is_over),
+            price_table(booking.terms, language, subject.agreement.wording, is_over=document.is_over),
         ),
         remarks=(
             *document.remarks,
-            _("This receipt was made electronically and is valid without a signature."),
+            _("This receipt was issued electronically and is valid without a signature."),
             _("It is not a tax invoice."),
         ),
     )
@@ -164,7 +168,8 @@ def _document(
 ) -> Document:
     booking = subject.booking
     note = language.gettext(
-        "Signed before descriptions were kept with bookings: the unit is described as it is now."
+        "This agreement was signed before unit descriptions were stored with it. "
+        "The unit is described as it is now."
     )
     return Document(
         kind,
@@ -188,19 +193,20 @@ def _booking_state(booking: Booking, language: Language) -> str:
 
     texts = {
         BookingStatus.RESERVED: _("The unit is reserved until %(until)s."),
-        BookingStatus.SOLD: _("The sale was closed on %(at)s."),
+        BookingStatus.SOLD: _("The sale was completed on %(at)s."),
         BookingStatus.LAPSED: _(
-            "The hold ran out on %(at)s before the deposit was confirmed: this booking is over."
+            "The hold expired on %(at)s before the deposit was confirmed. This booking has ended."
         ),
-        BookingStatus.CANCELLED: _("The booking was cancelled on %(at)s: it is over."),
+        BookingStatus.CANCELLED: _("The booking was cancelled on %(at)s."),
         BookingStatus.REFUND_DUE: _(
-            "The booking ended unsold on %(at)s. The deposit of %(deposit)s is due back to the buyer."
+            "The booking ended without a sale on %(at)s. "
+            "The deposit of %(deposit)s is to be refunded to the buyer."
         ),
         BookingStatus.REFUNDED: _(
-            "The booking ended unsold on %(at)s. The deposit of %(deposit)s was paid back on %(back)s."
+            "The booking ended without a sale on %(at)s. The deposit of %(deposit)s was refunded on %(back)s."
         ),
     }
-    held = _("The unit is held until %(until)s; the deposit is not confirmed yet.")
+    held = _("The unit is on hold until %(until)s. The deposit is not confirmed yet.")
     return texts.get(booking.status, held) % {
         "at": time(booking.closed_at if booking.status is BookingStatus.SOLD else booking.ended_at),
         "until": time(booking.ends_at),
@@ -216,7 +222,7 @@ class TermsInFull(NamedTuple):
 
 def terms_in_full(agreement: Agreement, terms: Terms, unit_code: str, language: Language) -> TermsInFull:
     """Return all that a buyer signs for, to be read before the signature."""
-    tables = (unit_table(agreement, unit_code, language), price_table(terms, language))
+    tables = (unit_table(agreement, unit_code, language), price_table(terms, language, agreement.wording))
     return TermsInFull(tables, build_clauses(agreement, terms, unit_code, language))
 
 
@@ -260,7 +266,7 @@ def unit_table(agreement: Agreement, unit_code: str, language: Language) -> Tabl
     counts = (
         (_("Bedrooms"), agreement.bedrooms),
         (_("Bathrooms"), agreement.bathrooms),
-        (_("Delivery year"), agreement.delivery_year),
+        (_("Handover year"), agreement.delivery_year),
     )
     rows = (
         Row(_("Project"), isolate(in_language(agreement.project_name, language.code))),
@@ -272,9 +278,9 @@ def unit_table(agreement: Agreement, unit_code: str, language: Language) -> Tabl
     return Table(_("The unit"), rows)
 
 
-def price_table(terms: Terms, language: Language, *, is_over: bool = False) -> Table:
+def price_table(terms: Terms, language: Language, wording: int = WORDING, *, is_over: bool = False) -> Table:
     """``is_over``: nothing is left to pay, since there will be no sale."""
-    _ = language.gettext
+    _ = _gettext_of_wording(wording, language)
     rows = [
         Row(_("Price"), format_amount(terms.price_sar, language)),
         Row(_("VAT"), _vat(terms, language)),
@@ -288,8 +294,18 @@ def price_table(terms: Terms, language: Language, *, is_over: bool = False) -> T
     rows.append(Row(_("Deposit"), deposit, is_strong=True))
     if not is_over:
         left = format_amount(terms.total_sar - terms.deposit_sar, language)
-        rows.append(Row(_("Left to pay after the deposit"), left))
+        rows.append(Row(_("Balance due"), left))
     return Table(_("Price and deposit"), tuple(rows))
+
+
+def _gettext_of_wording(wording: int, language: Language) -> Callable[..., str]:
+    """The Arabic clauses of version 1 have another word for the deposit, so the table has it there too."""
+
+    def gettext(text: str, /, **values: str) -> str:
+        first = translations(language.code).pgettext("wording 1", text)
+        return language.gettext(text, **values) if first == text else str(first)
+
+    return gettext if wording == 1 else language.gettext
 
 
 def buyer_rows(booking: Booking, language: Language) -> tuple[Row, ...]:
@@ -317,7 +333,7 @@ def buyer_name(booking: Booking, language: Language) -> str:
 def _vat(terms: Terms, language: Language) -> str:
     _ = language.gettext
     if not terms.vat_rate:
-        return _("included in the price") if terms.vat_included else _("none stated")
+        return _("included in the price") if terms.vat_included else _("not stated")
     rate = isolate(language.percent(terms.vat_rate))
     if terms.vat_included is False:
         added = terms.total_sar - terms.price_sar.quantize(_HALALA, ROUND_HALF_UP)

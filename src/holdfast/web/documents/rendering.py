@@ -161,10 +161,10 @@ def _data(document: content.Document, qr_code: str | None) -> dict[str, Any]:
         "qr_code": qr_code,
         "words": {
             "reference": _("Booking reference"),
-            "booking_state": _("Where the booking stands"),
+            "booking_state": _("Booking status"),
             "state_note": document.state_note,
-            "clauses": _("The clauses"),
-            "qr_code": _("Scan to see where the booking stands"),
+            "clauses": _("Terms"),
+            "qr_code": _("Scan to see the booking status"),
             "page": _("Page %(page)s of %(pages)s", page="{0}", pages="{1}"),
         },
     }

@@ -34,9 +34,9 @@ _OPTIONAL = tuple(name for name in FIELDS if name not in (CODE, STATUS, *REQUIRE
 _NO_YES = {"en": ("no", "yes"), "ar": ("لا", "نعم")}
 _ARABIC_STATUS = {
     "available": "متاحة",
-    "held": "محجوزة مؤقتًا",
-    "reserved": "محجوزة",
-    "sold": "مباعة",
+    "held": "قيد الحجز",
+    "reserved": "محجوزة بدفعة",
+    "sold": "تم البيع",
     "unavailable": "غير معروضة",
 }
 _LONGEST_TYPED_CODE = 4 * CODE_LENGTH[1]

@@ -91,4 +91,4 @@ def test_what_is_no_place_is_told_and_changes_nothing(sales: Person, stocked: Pr
 
 def test_units_are_found_by_a_part_of_their_code(sales: Person, stocked: Project) -> None:
     assert form_of(sales.see(address(stocked, "?code=vil")))["code"] == ["Villa 9"]
-    assert "No unit matches" in sales.see(address(stocked, "?code=%25"))
+    assert "No units match your filters" in sales.see(address(stocked, "?code=%25"))

@@ -129,7 +129,7 @@ def test_a_page_is_made_to_be_printed_with_a_code_that_opens_nothing_by_itself(e
 
 def test_each_paper_can_be_had_in_each_language(enter: Enter) -> None:
     case = enter("reserved")
-    for code, direction, word in (("en", "ltr", "Deposit"), ("ar", "rtl", "العربون")):
+    for code, direction, word in (("en", "ltr", "Deposit"), ("ar", "rtl", "مبلغ الحجز")):
         for paper in PAGES:
             page = case.page(f"{paper}?lang={code}")
             html = f'<html lang="{code}" dir="{direction}">'

@@ -86,7 +86,7 @@ def test_cookies_may_come_in_several_lines(buyer: Buyer, stranger: httpx.Client,
 def test_who_keeps_no_cookies_is_told_so_with_the_way_back(stranger: httpx.Client, stored: Unit) -> None:
     answer = stranger.post(f"{unit_page(stored)}/hold", data={"csrf": "0" * 64})
     assert answer.status_code == 403
-    assert "keeps no cookies" in answer.text
+    assert "blocks cookies" in answer.text
     assert f'href="{unit_page(stored)}"' in answer.text
 
 

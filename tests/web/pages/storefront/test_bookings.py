@@ -18,7 +18,7 @@ NewUnit = Callable[..., Unit]
 NewBuyer = Callable[..., Buyer]
 
 EVIL = "<img src=x onerror=alert(1)>"
-CLOSED = "This booking does not open here"
+CLOSED = "This booking cannot be opened here"
 DEPOSIT = "SAR\xa027,312.50"
 TOTAL = "SAR\xa01,092,500"
 DEEDS = ("sign", "pay", "cancel")
@@ -45,10 +45,10 @@ def test_the_link_opens_the_booking_on_another_device_however_it_is_spelled(
     assert answer.headers["cache-control"] == "no-store"
     project, reference = path.rsplit("/", 1)
     for spelled in (reference, reference.lower(), reference.replace("-", "")):
-        assert "is held for you" in buyer.see(f"{project}/{spelled}")
-        assert "is held for you" in phone.see(f"{project}/{spelled}")
+        assert "is on hold for you" in buyer.see(f"{project}/{spelled}")
+        assert "is on hold for you" in phone.see(f"{project}/{spelled}")
     assert phone.sign(path).status_code == 303
-    assert "Signed. Now the deposit" in buyer.see(path)
+    assert "Agreement signed. Next: the deposit" in buyer.see(path)
     token = link.rpartition("/")[2]
     for slip in (
         f"{link}x", f"{link}/", f"{path}%2F{token}", f"{project}%2F{reference}%2F{token}",
@@ -92,7 +92,7 @@ def test_a_new_link_closes_the_old_ones(buyer: Buyer, new_buyer: NewBuyer, store
     link = urlsplit(issued["url"]).path
     assert link == f"{path}/{issued['token']}"
     buyer.look(link)
-    assert "Signed. Now the deposit" in buyer.see(path)
+    assert "Agreement signed. Next: the deposit" in buyer.see(path)
 
 
 def test_the_oldest_of_many_links_is_forgotten(buyer: Buyer, new_unit: NewUnit, desk: Desk) -> None:
@@ -108,7 +108,7 @@ def test_the_oldest_of_many_links_is_forgotten(buyer: Buyer, new_unit: NewUnit, 
         paths.append(buyer.look(link).headers["location"])
     assert len(booking_cookies(buyer)) == 20
     assert [buyer.look(path).status_code for path in paths[:3]] == [404, 404, 200]
-    assert "is yours" in buyer.see(paths[-1])
+    assert "You have bought unit" in buyer.see(paths[-1])
 
 
 def test_a_held_unit_counts_down_and_asks_for_what_a_browser_knows(buyer: Buyer, stored: Unit) -> None:
@@ -119,7 +119,7 @@ def test_a_held_unit_counts_down_and_asks_for_what_a_browser_knows(buyer: Buyer,
     assert 0 < state["endsAt"] - state["now"] <= 300_000
     page = buyer.see(path)
     told = (
-        f"<title>Unit {stored.code} is held for you · {stored.code}</title>",
+        f"<title>Unit {stored.code} is on hold for you · {stored.code}</title>",
         f'data-ends="{state["endsAt"]}"', "data-now=", "minutes", "<noscript>", DEPOSIT, TOTAL,
         'autocomplete="name"', 'autocomplete="email"', 'autocomplete="tel"', 'type="email"', 'type="tel"',
         '<meta name="robots" content="noindex',
@@ -156,10 +156,10 @@ def test_signing_leads_back_to_the_booking_and_is_done_once(buyer: Buyer, stored
     for _ in range(2):
         answer = buyer.sign(path, buyerName=EVIL)
         assert (answer.status_code, answer.headers["location"]) == (303, path)
-        assert "Signed. Now the deposit" in buyer.see(path)
+        assert "Agreement signed. Next: the deposit" in buyer.see(path)
     answer = buyer.sign(path, **ANOTHER_BUYER)
     assert answer.status_code == 409
-    assert "You have signed already, as &lt;img src=x" in answer.text
+    assert "You have already signed as &lt;img src=x" in answer.text
     assert desk.booking(reference_in(path))["buyer"]["name"] == EVIL
 
 
@@ -177,7 +177,7 @@ def test_nobody_signs_for_what_they_have_not_read(new_buyer: NewBuyer, stored: U
     assert buyer.state(path)["status"] == "open"
     buyer.see(f"{path}?lang=ar")
     assert buyer.sign(path).status_code == 303
-    assert "تم التوقيع" in buyer.see(path)
+    assert "تم توقيع الاتفاقية" in buyer.see(path)
 
 
 def test_a_deposit_is_paid_and_its_confirmation_waited_for(buyer: Buyer, stored: Unit, desk: Desk) -> None:
@@ -193,7 +193,7 @@ def test_a_deposit_is_paid_and_its_confirmation_waited_for(buyer: Buyer, stored:
         assert asked["reference"] == [reference_in(path)]
         assert asked["returnUrl"][0].endswith(f"{path}?paid=1")
     page = buyer.see(f"{path}?paid=1")
-    told = ("We are waiting for your payment", 'data-poll="2"', f'href="{path}?paid=1&amp;lang=ar"')
+    told = ("Waiting for your payment to be confirmed", 'data-poll="2"', f'href="{path}?paid=1&amp;lang=ar"')
     assert missing(page, *told) == []
     assert Till(desk.http).told("pay_1", desk.booking(reference_in(path))) == "reserved"
     assert "is reserved for you" in buyer.see(f"{path}?paid=1")
@@ -206,7 +206,7 @@ def test_without_a_payment_page_or_a_deposit_nothing_is_paid_here(
 ) -> None:
     path = limited_buyer.signed(stored)
     page = limited_buyer.see(path)
-    assert "The seller tells you how to pay" in page
+    assert "The seller will tell you how to pay" in page
     assert f'action="{path}/pay"' not in page
     assert limited_buyer.post_form(f"{path}/pay").headers["location"] == path
     path = buyer.signed(new_unit("A-1", depositPercent=None))
@@ -219,20 +219,20 @@ def test_a_reservation_shows_its_papers_and_stays(buyer: Buyer, stored: Unit, de
     page = buyer.see(path)
     papers = [f'href="{path}/{paper}"' for paper in ("agreement", "agreement.pdf", "receipt", "receipt.pdf")]
     reference = f"<bdi>{reference_in(path)}</bdi>"
-    assert missing(page, "is reserved for you", reference, *papers, "What next?") == []
+    assert missing(page, "is reserved for you", reference, *papers, "Next steps") == []
     assert "/cancel" not in page
     answer = buyer.post_form(f"{path}/cancel")
     assert (answer.status_code, "only the seller can cancel" in answer.text) == (409, True)
     desk.did_to_booking(reference_in(path), "cancel")
-    assert missing(buyer.see(path), "Your deposit is being paid back", "The reservation ended") == []
+    assert missing(buyer.see(path), "Your deposit is being refunded", "The reservation ended") == []
 
 
 def test_a_sale_is_told_also_after_the_buyers_data_are_erased(buyer: Buyer, stored: Unit, desk: Desk) -> None:
     path = reserved(buyer, stored, desk)
     desk.did_to_booking(reference_in(path), "close-sale")
-    assert missing(buyer.see(path), "is yours", 'data-poll="0"') == []
+    assert missing(buyer.see(path), "You have bought unit", 'data-poll="0"') == []
     desk.did_to_booking(reference_in(path), "erase-buyer")
-    assert "is yours" in buyer.see(path)
+    assert "You have bought unit" in buyer.see(path)
 
 
 def test_letting_go_frees_the_unit_however_often(buyer: Buyer, stored: Unit, desk: Desk) -> None:
@@ -257,17 +257,17 @@ def test_what_ran_out_is_offered_again_while_it_is_free(
     assert buyer.state(path) | {"now": 0} == {"status": "lapsed", "endsAt": None, "now": 0}
     answer = buyer.sign(path)
     assert answer.status_code == 409
-    assert missing(answer.text, "Nothing was signed.", "has run out") == []
+    assert missing(answer.text, "The agreement was not signed.", "has expired") == []
     assert buyer.post_form(f"{path}/cancel").headers["location"] == path
     offer = f'action="{unit_page(unit)}/hold"'
-    assert missing(buyer.see(path), "Your time for unit", "The agreement was not signed", offer) == []
+    assert missing(buyer.see(path), "Your hold on unit", "The agreement was not signed", offer) == []
     newer = buyer.hold(unit)
     assert newer != path
     assert f'href="{newer}"' in buyer.see(path)
     buyer.post_form(f"{newer}/cancel")
     new_buyer().hold(unit)
     page = buyer.see(path)
-    taken = "Somebody else has taken the unit meanwhile."
+    taken = "Another buyer has this unit now."
     assert missing(page, taken, f'href="{unit_page(alike)}"') == []
     assert offer not in page
 
@@ -277,24 +277,24 @@ def test_a_payment_that_comes_too_late_is_explained_until_it_is_paid_back(
 ) -> None:
     path = buyer.signed(stored)
     end_now(sql, reference_in(path))
-    assert missing(buyer.see(path), "Have you paid already?", 'data-poll="15"') == []
+    assert missing(buyer.see(path), "Have you already paid?", 'data-poll="15"') == []
     new_buyer().hold(stored)
     desk.did_to_booking(reference_in(path), "confirm-deposit")
-    told = ("Your payment arrived when this booking had ended", DEPOSIT)
+    told = ("Your payment arrived after this booking had ended", DEPOSIT)
     assert missing(buyer.see(path), *told) == []
     desk.did_to_booking(reference_in(path), "mark-refunded")
-    assert "Your deposit was paid back" in buyer.see(path)
+    assert "Your deposit has been refunded" in buyer.see(path)
 
 
 def test_who_lets_go_after_signing_may_have_paid(new_buyer: NewBuyer, stored: Unit, desk: Desk) -> None:
     buyer = new_buyer(**{"accept-language": "en"})
     path = buyer.signed(stored)
     buyer.post_form(f"{path}/cancel")
-    assert missing(buyer.see(path), "Have you paid already?", 'data-poll="15"') == []
+    assert missing(buyer.see(path), "Have you already paid?", 'data-poll="15"') == []
     desk.did(stored, "take-off-sale")
     desk.did_to_booking(reference_in(path), "confirm-deposit")
     page = buyer.see(path)
-    assert "Your payment arrived when this booking had ended" in page
+    assert "Your payment arrived after this booking had ended" in page
     assert "taken" not in page.split("<main")[1]
     main = buyer.see(f"{path}?lang=ar").split("<main")[1].split("</main>")[0]
     text = re.sub(r"<[^>]*>", " ", main).replace(f"The {stored.project.slug}", "")

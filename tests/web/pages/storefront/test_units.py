@@ -32,7 +32,7 @@ def test_it_tells_what_the_unit_is_and_what_it_costs(buyer: Buyer, stored: Unit)
     prices = [f"SAR\xa0{price}" for price in ("950,000", "142,500", "1,092,500", "27,312.50")]
     told = (
         "apartment", "A corner flat.", "Sea view.", "120.5", "Bathrooms", "2027", "Floor 4",
-        'aria-current="page"', "Nothing to pay yet.",
+        'aria-current="page"', "Hold this unit for 5 minutes", "You do not pay anything now.",
         f'<form method="post" action="{unit_page(stored)}/hold">',
         'property="og:title" content="A-101 · apartment',
         'property="og:image" content="https://media.example/a.jpg"',
@@ -47,14 +47,14 @@ def test_it_tells_what_the_unit_is_and_what_it_costs(buyer: Buyer, stored: Unit)
 
 def test_vat_that_is_in_the_price_is_told_as_a_part_of_it(buyer: Buyer, new_unit: NewUnit) -> None:
     page = buyer.see(unit_page(new_unit("A-101", priceSar=1_150_000, vatIncluded=True, depositPercent=None)))
-    assert missing(page, "of which VAT 15%", "SAR\xa0150,000") == []
+    assert missing(page, "VAT 15%, included", "SAR\xa0150,000") == []
     assert "Deposit" not in page
 
 
 def test_a_unit_with_hardly_any_facts_has_a_page(buyer: Buyer, unit: Unit) -> None:
     unit.create({"type": "Plot", "areaSqm": 1, "priceSar": 0})
     page = buyer.see(unit_page(unit))
-    assert "There is no picture of it yet" in page
+    assert "No picture yet" in page
     assert "VAT" not in page
 
 
@@ -74,9 +74,9 @@ def test_a_unit_that_is_held_or_reserved_shows_the_holder_the_way_on_and_others_
     unit, *alike = (new_unit(f"A-{floor}01") for floor in range(1, 6))
     booking = buyer.signed(unit)
     on = f'href="{booking}">Continue your booking</a>'
-    assert missing(buyer.see(unit_page(unit)), on, "This unit is held for you.") == []
+    assert missing(buyer.see(unit_page(unit)), on, "This unit is on hold for you.") == []
     page = new_buyer().see(unit_page(unit))
-    assert "Somebody is looking at it right now" in page
+    assert "On hold for another buyer" in page
     assert re.search(r'data-ends="\d{13}" data-now="\d{13}"', page)
     assert "/hold" not in page
     desk.did_to_booking(reference_in(booking), "confirm-deposit")
@@ -109,7 +109,7 @@ def test_the_button_holds_the_unit_and_leads_to_the_booking(buyer: Buyer, stored
         (path,) = set(clicks.map(buyer.hold, [stored] * 4))
     assert path.startswith(f"/p/{stored.project.slug}/bookings/")
     assert stored.read()["status"] == "held"
-    told = (f"Unit <bdi>{stored.code}</bdi> is held for you", reference_in(path))
+    told = (f"Unit <bdi>{stored.code}</bdi> is on hold for you", reference_in(path))
     assert missing(buyer.see(path), *told) == []
     buyer.sign(path)
     desk.did_to_booking(reference_in(path), "confirm-deposit")
@@ -136,7 +136,7 @@ def test_a_unit_that_is_not_on_sale_is_no_unit_to_buyers(buyer: Buyer, off_sale:
     pages = ("/p/No_Such/units/A-1", "/p/no-such/units/A-1", "/p/x/units/%FF", unit_page(off_sale))
     for page in pages:
         answer = buyer.post_form(f"{page}/hold")
-        assert (answer.status_code, "There is nothing here" in answer.text) == (404, True)
+        assert (answer.status_code, "Page not found" in answer.text) == (404, True)
 
 
 def test_who_comes_too_late_is_told_who_has_it_and_shown_three_units_that_are_free(
@@ -150,10 +150,11 @@ def test_who_comes_too_late_is_told_who_has_it_and_shown_three_units_that_are_fr
     assert answer.status_code == 409
     assert int(answer.headers["retry-after"]) > 0
     links = [f'href="{unit_page(unit)}"' for unit in alike]
-    assert missing(answer.text, "Somebody was faster", *links) == []
+    assert missing(answer.text, "This unit has just been taken", *links) == []
     assert f'href="{unit_page(other)}"' not in answer.text
     arabic = new_buyer(**{"accept-language": "ar"}).try_to_hold(wanted).text
-    assert missing(arabic, "سبقك غيرك إليها", '<html lang="ar"', f'href="{unit_page(wanted)}?lang=') == []
+    link = f'href="{unit_page(wanted)}?lang='
+    assert missing(arabic, "سبقك مشترٍ آخر إلى هذه الوحدة", '<html lang="ar"', link) == []
     for action, told in (("confirm-deposit", "reserved for another"), ("close-sale", "is sold")):
         desk.did_to_booking(reference, action)
         answer = buyer.try_to_hold(wanted)
@@ -172,7 +173,7 @@ def test_who_holds_three_units_is_shown_them_and_can_let_one_go(
     assert answer.status_code == 429
     assert int(answer.headers["retry-after"]) > 0
     ways = [text for path in paths for text in (f'href="{path}"', f'action="{path}/cancel"')]
-    assert missing(answer.text, "You hold as many units as you can", *ways) == []
+    assert missing(answer.text, "ve reached the limit of 3 holds", *ways) == []
     gone = buyer.post_form(f"{paths[0]}/cancel", {"then": unit_page(wanted)})
     assert (gone.status_code, gone.headers["location"]) == (303, unit_page(wanted))
     assert buyer.hold(wanted)
@@ -184,7 +185,7 @@ def test_holds_that_were_not_made_on_pages_cannot_be_let_go_there(buyer: Buyer, 
         elsewhere.hold(new_unit(f"A-{number}"))
     answer = buyer.try_to_hold(new_unit("B-2"))
     assert answer.status_code == 429
-    assert "Yours were not made on these pages" in answer.text
+    assert "Your holds were not made on these pages" in answer.text
     assert "Let one go" not in answer.text
 
 
@@ -195,19 +196,19 @@ def test_a_network_holds_so_many_units(new_buyer: NewBuyer, strict: InProcessApp
     answer = new_buyer(strict.address, **shared).try_to_hold(new_unit("B-1"))
     assert answer.status_code == 429
     assert int(answer.headers["retry-after"]) > 0
-    assert "Too many units are held from your network" in answer.text
+    assert "Too many units are on hold from your network" in answer.text
 
 
 def test_after_a_lapse_the_same_buyer_waits_and_sees_for_how_long(
     limited_buyer: Buyer, new_buyer: NewBuyer, strict: InProcessApp, stored: Unit, sql: Sql
 ) -> None:
     path = limited_buyer.lapsed(stored, sql)
-    told = ("The unit is still free", "others have their chance first", "data-waits=")
+    told = ("The unit is still available", "other buyers have the first chance", "data-waits=")
     assert missing(limited_buyer.see(path), *told) == []
     answer = limited_buyer.try_to_hold(stored)
     assert answer.status_code == 429
     assert 0 < int(answer.headers["retry-after"]) <= 60
-    assert missing(answer.text, "One moment, please", "data-waits=") == []
+    assert missing(answer.text, "Please wait a moment", "data-waits=") == []
     assert new_buyer(strict.address).hold(stored) != path
 
 

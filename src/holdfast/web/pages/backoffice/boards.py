@@ -116,7 +116,7 @@ def parse_filters(request: StaffRequest) -> ChosenFilters:
     amounts = {name: parse_amount(sent.text(name)) for name in AMOUNTS}
     for name, amount in amounts.items():
         if sent.text(name) and amount is None:
-            faults[name] = request._("This must be an amount.")
+            faults[name] = request._("Enter a number.")
     bedrooms = sent.text("bedrooms")
     is_number = bool(re.fullmatch(r"\d{1,3}", bedrooms))
     if bedrooms and not is_number:
@@ -145,7 +145,7 @@ class CellWriter:
         self._types: dict[str, tuple[str, str]] = {}
         self.words = {
             "available": language.gettext("Available"),
-            "held": language.gettext("Held"),
+            "held": language.gettext("On hold"),
             "reserved": language.gettext("Reserved"),
             "sold": language.gettext("Sold"),
             "unavailable": language.gettext("Unavailable"),

@@ -140,7 +140,7 @@ def _parse_place(request: StaffRequest, texts: Mapping[str, str]) -> TypedPlace:
     values: dict[str, Any] = {"building": building or None}
     if len(building) > _LONGEST_BUILDING or not building.isprintable():
         values["building"] = None
-        faults["building"] = request._("A building has a name of at most 50 characters.")
+        faults["building"] = request._("A building's name has at most 50 characters.")
     for part, (least, most) in _BOUNDS.items():
         is_number = _NUMBER.fullmatch(texts[part])
         number = int(texts[part].replace("\N{MINUS SIGN}", "-")) if is_number else None

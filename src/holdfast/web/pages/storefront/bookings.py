@@ -242,11 +242,11 @@ async def _render_conflict(request: BuyerRequest, slug: str, reference: str, err
     view = await _load_view(request, slug, reference)
     booking = view.booking
     if isinstance(error, HoldLapsed):
-        notice = request._("The time ran out before you signed. Nothing was signed.")
+        notice = request._("The time ran out before you signed. The agreement was not signed.")
     elif booking.status is BookingStatus.SIGNED and booking.buyer is not None:
         notice = request._(
-            "You have signed already, as %(name)s. What you entered now was not taken: "
-            "the seller can help if something is to be put right.",
+            "You have already signed as %(name)s. What you entered now was not saved. "
+            "To correct something, contact the seller.",
             name=booking.buyer.name,
         )
     else:
@@ -364,7 +364,7 @@ def _faults_by_field(request: BuyerRequest, error: InvalidInput) -> dict[str, st
         "buyerName": request._("Enter your full name."),
         "buyerEmail": request._("Enter your e-mail address."),
         "buyerPhone": request._("Enter your phone number."),
-        _CONSENT: request._("Tick the box: without your consent there is no agreement."),
+        _CONSENT: request._("Tick the box to accept the agreement."),
     }
     faults = {fault.pointer.strip("/"): fault.message for fault in error.faults}
     return {

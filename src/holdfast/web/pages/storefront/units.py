@@ -66,7 +66,7 @@ async def _state_values(
         "words": status_words(request.language),
         "booking_path": booking and booking_path(slug, booking.reference),
         "hold_path": unit_path(slug, unit.code) + "/hold",
-        "held_for": _hold_period(request, request.services.bookings.periods.hold(project).total_seconds()),
+        "hold_label": _hold_label(request, request.services.bookings.periods.hold(project).total_seconds()),
         "ends_at": ends_at,
         "ends": ends_at and milliseconds(ends_at),
         "similar": await similar_units(request, slug, unit) if is_taken else [],
@@ -98,17 +98,15 @@ async def _page_values(request: BuyerRequest, unit: Unit, slug: str, *, is_own: 
     }
 
 
-def _hold_period(request: BuyerRequest, seconds: float) -> str:
+def _hold_label(request: BuyerRequest, seconds: float) -> str:
     if seconds < _SECONDS_UP_TO:
         return request.ngettext(
-            "It is yours for %(num)s second. Nothing to pay yet.",
-            "It is yours for %(num)s seconds. Nothing to pay yet.",
+            "Hold this unit for %(num)s second",
+            "Hold this unit for %(num)s seconds",
             max(1, round(seconds)),
         )
     return request.ngettext(
-        "It is yours for %(num)s minute. Nothing to pay yet.",
-        "It is yours for %(num)s minutes. Nothing to pay yet.",
-        round(seconds / 60),
+        "Hold this unit for %(num)s minute", "Hold this unit for %(num)s minutes", round(seconds / 60)
     )
 
 
@@ -129,10 +127,10 @@ def _local_media(sent: Iterable[Media], public_url: str, *, shown: bool) -> list
 def status_words(language: Language) -> dict[str, str]:
     return {
         "available": language.gettext("Available"),
-        "held": language.gettext("Held"),
+        "held": language.gettext("On hold"),
         "reserved": language.gettext("Reserved"),
         "sold": language.gettext("Sold"),
-        "mine": language.gettext("Held for you"),
+        "mine": language.gettext("On hold for you"),
     }
 
 
@@ -182,6 +180,7 @@ async def _render_failure(
     if isinstance(error, errors.TooManyHoldsAtAddress):
         return await request.render_for(error, "hold_too_many_here.html", **values)
     values["holds"] = await request.services.bookings.live_holds(request.visitor, request.buyer_secret)
+    values["limit"] = request.services.bookings.limits.per_visitor
     return await request.render_for(error, "hold_too_many.html", **values)
 
 
