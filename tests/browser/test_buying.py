@@ -97,11 +97,16 @@ def test_a_hold_lapses_and_the_unit_is_offered_again(open_phone: OpenPhone, demo
     expect(phone.page.locator(".warning")).to_have_text(
         phone.say("Less than a minute left. After that, other buyers can hold the unit.")
     )
+    name = phone.page.get_by_label(phone.say("Full name"))
+    name.fill(NAMES["en"])
     let_lapse(demo, reference)
     phone.expect_status("lapsed")
     phone.press("Hold this unit again")
     phone.expect_status("open")
     assert reference not in phone.page.url
+    expect(name).to_have_value(NAMES["en"])
+    phone.sign()
+    assert phone.page.evaluate("sessionStorage.length") == 0
 
 
 def test_whoever_comes_second_is_told_and_shown_three_others(open_phone: OpenPhone, demo: Office) -> None:

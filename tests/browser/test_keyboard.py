@@ -1,8 +1,9 @@
-"""A unit is taken off sale by somebody who has no mouse."""
+"""Pages are used by somebody who has no mouse."""
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.buyers import OpenPhone, new_tower
 from tests.browser.journeys import board, cell, panel
 from tests.browser.office import Office
 from tests.support.client import Project
@@ -52,6 +53,32 @@ def test_a_unit_is_taken_off_sale_by_keys_alone(page: Page, office: Office, towe
     page.keyboard.press("Enter")
     expect(panel(page)).to_contain_text("Unavailable")
     assert office.unit(tower, "A-102").read()["status"] == "unavailable"
+
+
+def test_every_building_of_the_picture_is_reached_and_an_amount_that_is_none_is_told(
+    open_phone: OpenPhone, demo: Office
+) -> None:
+    tower = new_tower(demo, "A-101", "A-102", "A-201", "B-101", "B-102", "B-201")
+    page = open_phone().page
+    page.goto(f"/p/{tower.slug}")
+    tab_to(page, "A-201")
+    expect(page.locator("a.u[tabindex='0']")).to_have_count(2)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("a.u[href$='/A-102']")).to_be_focused()
+    tab_to(page, "B-201")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("a.u[href$='/B-101']")).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    expect(page.locator("a.u[href$='/A-102']")).to_be_focused()
+    page.get_by_text("More filters").click()
+    price = page.locator("[name=priceFrom]")
+    price.fill("abc")
+    expect(page.locator("#fault-price")).to_have_text("Enter a number. Until then this filter is not used.")
+    expect(price).to_have_attribute("aria-invalid", "true")
+    price.fill("1")
+    expect(page.locator("#fault-price")).to_be_empty()
+    expect(price).not_to_have_attribute("aria-invalid", "true")
 
 
 @pytest.mark.slow

@@ -28,5 +28,6 @@ def fonts_in(loaded: dict[str, httpx.Response], names: Collection[str] | None = 
 
 
 def weight(answers: Collection[httpx.Response]) -> int:
+    """As transferred: most of it is compressed."""
     assert all(answer.status_code == 200 for answer in answers)
-    return sum(len(answer.content) for answer in answers)
+    return sum(answer.num_bytes_downloaded for answer in answers)

@@ -34,6 +34,9 @@ def test_times_are_those_of_the_time_zone() -> None:
     assert ENGLISH.date_time(AT) == "17 Nov 2026, 01:05"
     assert ARABIC.date_time(AT) == "١٧ نوفمبر ٢٠٢٦، ٠١:٠٥"
     assert ENGLISH.time(AT) == "01:05:07"
+    # An offset is read from left to right, also in the midst of Arabic.
+    assert ENGLISH.full_date_time(AT) == "17 Nov 2026, 01:05:07.123 \u2066UTC+03:00\u2069"
+    assert ARABIC.full_date_time(AT) == "١٧ نوفمبر ٢٠٢٦، ٠١:٠٥:٠٧.١٢٣ \u2066UTC+٠٣:٠٠\u2069"
     assert ENGLISH.at(ENGLISH.local(AT)) == AT.replace(second=0, microsecond=0)
     assert ENGLISH.ago(AT - timedelta(minutes=3), AT) == "3 minutes ago"
     assert ENGLISH.ago(AT + timedelta(hours=2), AT) == "in 2 hours"

@@ -174,7 +174,8 @@ async def migrate(database_url: str, demo_slug: str | None = None) -> list[str]:
             return [] if _parse(revision) >= _parse(HEAD) else await _upgrade(database_url)
         except TransactionConflict as conflict:
             oldest = await _oldest_transaction(database_url)
-            _log.warning("%s; the migration is tried again (%s)", conflict.reason, oldest)
+            cause = conflict.reason if oldest is None else f"{conflict.reason} ({oldest})"
+            _log.warning("%s; the migration is tried again", cause)
         await asyncio.sleep(LOCK_PAUSE_SECONDS)
 
 

@@ -42,15 +42,17 @@ NO_NUL = r"^[^\x00]*$"
 WEB_ADDRESS = r"^(?i:https?)://([^\s\p{C}/?#@]+@)?(\[[0-9A-Fa-f:.]+\]|[^\s\p{C}/?#@:\[\]]+)(:[0-9]{1,5})?([/?#][^\s\p{C}]*)?$"
 
 # Generous on purpose: a name or number that is turned away is a sale that is turned away.
-# Inside of one there may be the joiners that Persian and Indian scripts are written with.
-BUYER_NAME = r"^[^\s\p{C}]([[^\p{C}]\x{200C}\x{200D}]*[^\s\p{C}])?$"
+# Inside of a name there may be the joiners that Persian and Indian scripts are written with.
+_IN_NAMES = r"[[^\p{C}]\x{200C}\x{200D}]*"
+BUYER_NAME = rf"^([^\s\p{{C}}]{_IN_NAMES})?\p{{L}}{_IN_NAMES}\p{{L}}({_IN_NAMES}[^\s\p{{C}}])?$"
 EMAIL_ADDRESS = r"^[^\s\p{C}@]+@[^\s\p{C}@]+$"
-PHONE_NUMBER = r"^\+?[\p{Nd} ()./-]*\p{Nd}[\p{Nd} ()./-]*$"
+# E.164 has at most 15 digits; + or 00 before them leads abroad.
+PHONE_NUMBER = r"^(\+|[0\x{660}\x{6F0}]{2})?([ ()./-]*\p{Nd}){7,15}[ ()./-]*$"
 
 PATTERN_MESSAGES = {
-    BUYER_NAME: "This must be printable text.",
+    BUYER_NAME: "This must be a name: printable text with at least two letters.",
     EMAIL_ADDRESS: "This must be an e-mail address.",
-    PHONE_NUMBER: "This must be a phone number: digits, with a + before them if you like.",
+    PHONE_NUMBER: "This must be a phone number with 7 to 15 digits.",
     NO_NUL: "This text holds the character U+0000, which cannot be stored.",
     WEB_ADDRESS: "This must be an http or https URL.",
 }

@@ -194,7 +194,7 @@ _TRIMMED = BeforeValidator(lambda value: value.strip(_AT_THE_ENDS) if isinstance
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=BUYER_NAME), _TRIMMED]
 Email = Annotated[str, StringConstraints(min_length=3, max_length=254, pattern=EMAIL_ADDRESS), _TRIMMED]
-Phone = Annotated[str, StringConstraints(min_length=3, max_length=50, pattern=PHONE_NUMBER), _TRIMMED]
+Phone = Annotated[str, StringConstraints(max_length=50, pattern=PHONE_NUMBER), _TRIMMED]
 
 
 class BuyerDetails(BodyModel):
@@ -206,9 +206,12 @@ class BuyerDetails(BodyModel):
         "buyerPhone": "+966 50 123 4567",
     }
 
-    buyer_name: Name = Field(description="Printable text.")
+    buyer_name: Name = Field(description="Printable text with at least two letters.")
     buyer_email: Email = Field(description="An e-mail address.")
-    buyer_phone: Phone = Field(description="Digits of any script, with a + before them if you like.")
+    buyer_phone: Phone = Field(
+        description="7 to 15 digits of any script, with spaces and `()./-` among them and `+` or `00` before "
+        "them if you like."
+    )
 
     def buyer(self) -> Buyer:
         return Buyer(self.buyer_name, self.buyer_email, self.buyer_phone)

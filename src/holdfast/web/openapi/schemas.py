@@ -43,12 +43,18 @@ _ENDS = (
     r"\u2028-\u202f\u205f\u2066-\u2069\u3000]*"
 )
 MEDIA_URL_PATTERN = f"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#{UNPRINTABLE}][^ {UNPRINTABLE}]*$"
+# More than the letters and digits of all scripts.
+_LETTER = rf"[^\u0000-@\[-`{{-\u00a9\u0660-\u0669\u06f0-\u06f9{UNPRINTABLE}]"
+_DIGIT = rf"[^ ()./+A-Za-z@{UNPRINTABLE}-]"
 _PATTERNS = {
     NO_NUL: r"^[^\u0000]*$",
     WEB_ADDRESS: MEDIA_URL_PATTERN,
-    BUYER_NAME: f"^{_ENDS}[^ {UNPRINTABLE}]([^{_INVISIBLE}]*[^ {UNPRINTABLE}])?{_ENDS}$",
+    BUYER_NAME: (
+        f"^{_ENDS}([^ {UNPRINTABLE}][^{_INVISIBLE}]*)?{_LETTER}[^{_INVISIBLE}]*{_LETTER}"
+        f"([^{_INVISIBLE}]*[^ {UNPRINTABLE}])?{_ENDS}$"
+    ),
     EMAIL_ADDRESS: f"^{_ENDS}[^ @{UNPRINTABLE}]+@[^ @{UNPRINTABLE}]+{_ENDS}$",
-    PHONE_NUMBER: f"^{_ENDS}[+]?[^+A-Za-z@{UNPRINTABLE}]+{_ENDS}$",
+    PHONE_NUMBER: rf"^{_ENDS}([+]|[0\u0660\u06f0]{{2}})?([ ()./-]*{_DIGIT}){{7,15}}[ ()./-]*{_ENDS}$",
 }
 """The patterns of our models, which are for Rust's regex engine, in syntax that every validator supports."""
 

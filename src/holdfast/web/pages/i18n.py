@@ -60,6 +60,7 @@ NAMES = {"en": "English", "ar": "العربية"}
 _LOCALE_OF_DIGITS = {"latn": "en", "arab": "ar"}
 _ARABIC_DIGITS = str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")
 _NO_BREAK = "\N{NO-BREAK SPACE}"
+_LEFT_TO_RIGHT = "\N{LEFT-TO-RIGHT ISOLATE}{}\N{POP DIRECTIONAL ISOLATE}"
 
 
 class Language(NamedTuple):
@@ -115,7 +116,8 @@ class Language(NamedTuple):
         return self._format_time(at, "d MMM y, HH:mm")
 
     def full_date_time(self, at: datetime) -> str:
-        return self._format_time(at, "d MMM y, HH:mm:ss.SSS zzz")
+        offset = self._format_time(at, "'UTC'xxx")
+        return f"{self._format_time(at, 'd MMM y, HH:mm:ss.SSS')} {_LEFT_TO_RIGHT.format(offset)}"
 
     def date(self, at: datetime) -> str:
         return self._format_time(at, "d MMM y")

@@ -15,6 +15,13 @@ document.addEventListener("click", async (event) => {
   if (event.target.closest("[data-close]")) event.target.closest("details").open = false;
 });
 
+// The current tab is seen, also on a phone that has no room for all of them.
+const tab = document.querySelector(".tabs [aria-current]");
+if (tab) {
+  const [row, box] = [tab.parentElement.getBoundingClientRect(), tab.getBoundingClientRect()];
+  tab.parentElement.scrollLeft += box.left + box.width / 2 - row.left - row.width / 2;
+}
+
 // One question at a time; Escape and a click elsewhere take it back.
 document.addEventListener("toggle", (event) => {
   const asked = event.target;

@@ -304,7 +304,7 @@ def details() -> dict[str, str]:
     return {
         "buyerName": f"Nora {mark} Al-Harbi",
         "buyerEmail": f"{mark}@example.com",
-        "buyerPhone": f"+966 {int(mark[:12], 16):015d}",
+        "buyerPhone": f"+966 {int(mark[:9], 16):012d}",
     }
 
 

@@ -114,6 +114,18 @@ def test_a_delivery_is_shown_as_sent(viewer: Person, arab: Person, registrar: Re
     assert missing(page, "رد المستقبِل بالرمز", "المحاولة ١", 'dir="rtl"') == []
 
 
+def test_the_body_is_shown_indented_and_copied_exactly_whether_or_not_it_was_sent(
+    viewer: Person, registrar: Registrar, sql: Sql
+) -> None:
+    paused = registrar.add(paused=True)
+    (never_written,) = failed(sql, paused["id"])
+    attempted(sql, never_written, answer=None, cause="The certificate has expired.")
+    for delivery_id in (never_written, registrar.ping(paused["id"])["id"]):
+        page = unescape(viewer.see(f"{DELIVERIES}/{delivery_id}"))
+        exact = f'data-copy="{{"id":"{delivery_id}","type":"ping",'
+        assert missing(page, f'<code>{{\n  "id": "{delivery_id}",\n  "type": "ping",\n', exact) == []
+
+
 def test_of_very_many_attempts_the_latest_are_shown(viewer: Person, registrar: Registrar, sql: Sql) -> None:
     (delivery_id,) = failed(sql, registrar.add(paused=True)["id"])
     for number in range(1, 53):

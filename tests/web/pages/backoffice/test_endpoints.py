@@ -159,6 +159,25 @@ def test_a_failing_endpoint_says_so(admin: Person, arab: Person, registrar: Regi
     assert "لم تعد موجودة" in arab.see(own(endpoint))
 
 
+def test_a_ping_that_arrives_takes_the_failure_off_the_open_page(
+    admin: Person, registrar: Registrar, inbox: Inbox, sql: Sql
+) -> None:
+    """The health of an endpoint is stored a moment after the delivery: until then the script asks on."""
+    endpoint = registrar.add(inbox.url)
+    ping = registrar.ended(registrar.ping(endpoint["id"])["id"])
+    result = f"/backoffice/deliveries/{ping['id']}/result"
+    fail = "update endpoint set failing_cause = 'The connection was refused.', failing_since ="
+    sql.execute(f"{fail} now() - interval '25 hours' where id = $1::text::uuid", endpoint["id"])
+    part = admin.see(result, 200, **PART)
+    assert missing(part, 'hx-get="', 'id="endpoint-failure" hx-swap-oob="true" class=', "Nothing has") == []
+    sql.execute(f"{fail} now() where id = $1::text::uuid", endpoint["id"])
+    assert "hx-get" not in admin.see(result, 200, **PART), "it failed after the ping"
+    sql.execute("update endpoint set failing_since = null where id = $1::text::uuid", endpoint["id"])
+    part = admin.see(result, 200, **PART)
+    assert missing(part, 'id="endpoint-failure" hx-swap-oob="true" hidden', "Active") == []
+    assert missing(part, "hx-get", "Nothing has arrived") == ["hx-get", "Nothing has arrived"]
+
+
 def test_the_feed_is_held_against_the_deliveries(
     admin: Person, registrar: Registrar, inbox: Inbox, stored: Unit
 ) -> None:

@@ -139,7 +139,8 @@ def test_everything_that_is_wrong_is_told_at_once_and_nothing_is_lost(buyer: Buy
     answer = buyer.sign(path, buyerName=" ", buyerEmail="nora at home", buyerPhone="ask me", consent="")
     assert answer.status_code == 422
     told = (
-        "Enter your full name.", "This must be an e-mail address.", "This must be a phone number",
+        "Enter your full name.", "This must be an e-mail address.",
+        "This must be a phone number with 7 to 15 digits.",
         "Tick the box", 'value="nora at home"', 'value="ask me"', 'href="#f-buyerEmail"', "Error:",
     )  # fmt: skip
     assert missing(answer.text, *told) == []
@@ -270,6 +271,27 @@ def test_what_ran_out_is_offered_again_while_it_is_free(
     taken = "Another buyer has this unit now."
     assert missing(page, taken, f'href="{unit_page(alike)}"') == []
     assert offer not in page
+
+
+def test_what_was_typed_comes_along_when_a_lapsed_unit_is_held_again(
+    buyer: Buyer, stored: Unit, sql: Sql
+) -> None:
+    """Without a script, and without the consent: that was for the agreement of the hold before."""
+    typed = [f'value="{value}"' for value in BUYER.values()]
+    answer = buyer.sign(buyer.lapsed(stored, sql))
+    hidden = dict(
+        re.findall(r'<input type="hidden" name="(buyer\w+)" value="([^"]+)" data-typed>', answer.text)
+    )
+    assert hidden == BUYER
+    assert answer.text.count('value="' + BUYER["buyerName"]) == 1
+    answer = buyer.post_form(f"{unit_page(stored)}/hold", hidden)
+    assert (answer.status_code, answer.headers["location"].rpartition("/")[2]) == (307, "sign")
+    path = answer.headers["location"].removesuffix("/sign")
+    page = buyer.post_form(f"{path}/sign", hidden).text
+    assert missing(page, *typed, "Nothing was signed yet") == []
+    assert " checked" not in page
+    assert missing(buyer.see(path), *typed) == typed, "nothing of it is stored"
+    assert buyer.state(path)["status"] == "open"
 
 
 def test_a_payment_that_comes_too_late_is_explained_until_it_is_paid_back(

@@ -78,7 +78,7 @@ def test_taken_units_are_shown_as_taken_and_ones_own_with_the_way_back(
     mine, others = (one.see(project_page(free.project)) for one in (buyer, new_buyer()))
     shown = {"A-101": "held", "A-102": "reserved", "A-201": "sold", "A-202": "available"}
     assert windows(others) == cards(others) == shown
-    counts = '<span data-count="available">1</span> <small>/ <span data-count="all">4</span>'
+    counts = '<span data-count="available">1</span> <small>of <span data-count="all">4</span>'
     assert counts in others
     assert 'id="holds"' not in others
     assert windows(mine) == cards(mine) == {**shown, "A-101": "mine"}
@@ -198,6 +198,22 @@ def test_the_list_has_what_fits_and_the_picture_dims_the_rest(
     path = f"{project_page(street)}?{query}"
     found = {unit["code"] for unit in UNITS if wanted(unit)}
     assert set(listed(buyer, path)) == lit(buyer.see(path)) == found
+
+
+def test_an_amount_that_filters_nothing_is_explained_beside_its_field(buyer: Buyer, street: Project) -> None:
+    path, two_bedrooms = project_page(street), {unit["code"] for unit in UNITS if unit["bedrooms"] == 2}
+    wrong = (
+        ("priceFrom=abc&priceTo=1e9", "price", "priceFrom priceTo", "Enter a number.", two_bedrooms),
+        ("areaFrom=9&areaTo=8", "area", "areaFrom areaTo", "“From” is greater than “To”.", set()),
+    )
+    for query, name, fields, told, found in wrong:
+        query = f"{path}?bedrooms=2&{query}"
+        fault = f'id="fault-{name}" role="status" data-wrong="{fields}">{told}'
+        page, part = buyer.see(query), buyer.look(query, **{"hx-request": "true"}).text
+        assert missing(page, fault, f'aria-describedby="fault-{name}" aria-invalid="true"') == []
+        assert missing(part, fault, f'<a href="{path}#units" data-clear>') == []
+        assert (lit(page), lit(part)) == (found, found)
+    assert "aria-invalid" not in buyer.see(f"{path}?priceFrom=1&priceTo=1")
 
 
 def test_filters_are_kept_by_languages_and_scripts_and_cleared(buyer: Buyer, street: Project) -> None:

@@ -16,7 +16,7 @@ import msgspec
 from starlette.responses import Response
 
 from holdfast.domain.delivery import Attempt, Delivery, DeliveryFilter, DeliveryStatus
-from holdfast.domain.endpoint import SENT_EVENTS
+from holdfast.domain.endpoint import SENT_EVENTS, Endpoint
 from holdfast.domain.endpoint_url import InvalidEndpointUrl, parse_endpoint_url
 from holdfast.domain.errors import EndpointRemoved, UnknownEndpoint
 from holdfast.domain.permissions import Permission
@@ -88,15 +88,14 @@ async def show_delivery(request: StaffRequest, delivery_id: UUID) -> Response:
     if request.is_fragment and request.query.text("seen") == version:
         return request.no_content()
     label = await request.services.delivery_search.label(delivery.endpoint_id)
-    endpoint = None
-    with suppress(UnknownEndpoint):
-        endpoint = await request.services.endpoints.find(delivery.endpoint_id)
+    endpoint = await _find_endpoint(request, delivery)
     now = delivery.created_at if endpoint is None else endpoint.read_at
     is_paused = endpoint is not None and endpoint.config.paused
     are_more, attempts = len(attempts) > ATTEMPTS_SHOWN, attempts[-ATTEMPTS_SHOWN:]
     return await request.render(
         "delivery_part.html" if request.is_fragment else "delivery.html",
         delivery=delivery,
+        indented_body=msgspec.json.format(delivery.body),
         attempts=attempts,
         are_more=are_more,
         endpoint=endpoint,
@@ -119,10 +118,13 @@ async def show_result(request: StaffRequest, delivery_id: UUID) -> Response:
     if not request.is_fragment:
         return request.redirect(f"{DELIVERIES}/{delivery_id}")
     delivery, _ = await request.services.deliveries.find(delivery_id, attempts_at_most=0)
-    version = _version([delivery])
+    endpoint = await _find_endpoint(request, delivery)
+    version = _version([delivery]) + ("-failing" if endpoint and endpoint.failure else "")
     if request.query.text("seen") == version:
         return request.no_content()
-    return await request.render("delivery_result.html", ping=delivery, delivery_version=version)
+    return await request.render(
+        "delivery_result.html", ping=delivery, delivery_version=version, endpoint=endpoint
+    )
 
 
 @pages.post("/deliveries/{id}/resend", Permission.MANAGE_WEBHOOKS, back_to="/deliveries/{id}")
@@ -160,6 +162,13 @@ def _parse_filters(request: StaffRequest) -> tuple[UUID | None, DeliveryFilter, 
     )
     chosen = {name: sent[name] for name in names if values[name] is not None}
     return values["endpoint"], filters, chosen
+
+
+async def _find_endpoint(request: StaffRequest, delivery: Delivery) -> Endpoint | None:
+    """Return the endpoint of a delivery; None if it was removed."""
+    with suppress(UnknownEndpoint):
+        return await request.services.endpoints.find(delivery.endpoint_id)
+    return None
 
 
 def _find_unit_path(delivery: Delivery) -> str | None:

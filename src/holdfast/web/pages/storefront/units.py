@@ -156,7 +156,10 @@ async def hold_unit(request: BuyerRequest, slug: str, code: str) -> Response:
         opened = await request.services.bookings.open(slug, code, requester, request.request_id)
     except (errors.NotAvailable, errors.TooManyHolds) as error:
         return await _render_failure(request, slug, code, error)
-    return request.redirect(booking_path(slug, opened.reference))
+    path = booking_path(slug, opened.reference)
+    # Typed before an earlier hold lapsed. Without the consent the form comes back, filled in.
+    is_typed = any(request.form.text(name) for name in ("buyerName", "buyerEmail", "buyerPhone"))
+    return request.redirect(f"{path}/sign", 307) if is_typed else request.redirect(path)
 
 
 async def _render_failure(
@@ -166,6 +169,7 @@ async def _render_failure(
     if unit.status is Status.UNAVAILABLE:
         raise errors.UnknownUnit(slug, code)
     values: dict[str, Any] = {"unit": unit, "project": project, "unit_path": request.page_path}
+    values["form"] = request.form
     if isinstance(error, errors.NotAvailable):
         values |= {
             "similar": await similar_units(request, slug, unit),

@@ -65,8 +65,9 @@
   function warn() {
     const box = document.querySelector(".countdown.held");
     const told = box?.querySelector("[data-warning]");
-    if (!told || told.textContent || !box.classList.contains("soon")) return;
-    told.textContent = told.dataset.warning;
+    const text = box?.classList.contains("soon") ? told.dataset.warning : "";
+    // It is read out whenever it changes.
+    if (told && told.textContent !== text) told.textContent = text;
   }
 
   function watch() {
@@ -77,6 +78,24 @@
     setInterval(warn, 500);
     ask();
   }
+
+  // What was typed stays in this tab until it is signed or the booking cancelled: if the hold runs out
+  // meanwhile, the form of the next one has it.
+  const KEPT = "holdfast-buyer";
+  const typedFields = () => [...document.querySelectorAll("form[novalidate] input[autocomplete]")];
+  function keepTyped() {
+    sessionStorage.setItem(KEPT, JSON.stringify(typedFields().map((input) => [input.name, input.value])));
+  }
+  function restoreTyped() {
+    const kept = new Map(JSON.parse(sessionStorage.getItem(KEPT) ?? "[]"));
+    for (const input of typedFields()) input.value ||= kept.get(input.name) ?? "";
+  }
+  if (page?.dataset.status === "open") {
+    restoreTyped();
+    document.querySelector("form[novalidate]").addEventListener("input", keepTyped);
+  } else if (page && page.dataset.status !== "lapsed") sessionStorage.removeItem(KEPT);
+  // These carry it without a script.
+  for (const field of document.querySelectorAll("[data-typed]")) field.remove();
 
   if (page && Number(page.dataset.poll)) watch();
 

@@ -45,7 +45,7 @@
   }
   function count(building) {
     const told = building?.querySelector("[data-free]");
-    if (told) told.textContent = `${numbers.format(building.querySelectorAll(".u.is-available").length)} / ${numbers.format(building.querySelectorAll(".u").length)}`;
+    if (told) told.textContent = numbers.format(building.querySelectorAll(".u.is-available").length);
   }
 
   // News
@@ -126,6 +126,16 @@
     const name = one.id ? `#${CSS.escape(one.id)}` : `[href="${CSS.escape(one.getAttribute("href") ?? "")}"]`;
     return () => box && byId(box).querySelector(name)?.focus({ preventScroll: true });
   }
+  function showFaults(fresh) {
+    for (const fault of fresh.querySelectorAll("[data-wrong]")) {
+      const told = byId(fault.id);
+      if (told.textContent !== fault.textContent) told.textContent = fault.textContent;
+      for (const input of told.closest("fieldset").querySelectorAll("input")) {
+        input.toggleAttribute("aria-invalid", false);
+        if (fault.dataset.wrong.split(" ").includes(input.name)) input.setAttribute("aria-invalid", "true");
+      }
+    }
+  }
   let asked = 0;
   let isLonger = false;
   async function show(address, isQuiet) {
@@ -139,6 +149,7 @@
       const focusAgain = sameAs(document.activeElement);
       for (const id of keepsList ? ["picture"] : ["picture", "results"]) byId(id)?.replaceWith(fresh.getElementById(id));
       isLonger = keepsList;
+      if (form) showFaults(fresh);
       if (document.activeElement === document.body) focusAgain();
       look();
     } catch {

@@ -12,19 +12,17 @@ function windows(shop, words, lookOf) {
   const types = JSON.parse(shop.dataset.types ?? "[]");
   const numbers = new Intl.NumberFormat("en");
 
-  // One of them is in the order of tabs, the arrows lead to the others.
-  let focused = null;
+  // One window of each building is a tab stop, the arrows lead to the others of the building.
   function settle() {
-    const all = [...shop.querySelectorAll("a.u")];
-    for (const one of all) one.tabIndex = -1;
-    focused = all.find((one) => one === focused) ?? all.find((one) => one.matches("[aria-current]")) ?? all[0];
-    if (focused) focused.tabIndex = 0;
+    for (const tower of shop.querySelectorAll(".tower")) {
+      const all = [...tower.querySelectorAll("a.u")];
+      const stop = all.find((one) => one === document.activeElement)
+        ?? all.find((one) => one.matches("[tabindex='0']")) ?? all.find((one) => one.matches("[aria-current]")) ?? all[0];
+      if (stop) makeStop(tower, stop);
+    }
   }
-  function moveTo(one) {
-    focused.tabIndex = -1;
-    focused = one;
-    one.tabIndex = 0;
-    one.focus();
+  function makeStop(tower, stop) {
+    for (const one of tower.querySelectorAll("a.u")) one.tabIndex = one === stop ? 0 : -1;
   }
   const of = (floor) => [...floor.querySelectorAll("a.u")];
   function beside(one, step) {
@@ -47,7 +45,8 @@ function windows(shop, words, lookOf) {
     const next = steps[event.key]?.();
     if (!next) return;
     event.preventDefault();
-    moveTo(next);
+    makeStop(one.closest(".tower"), next);
+    next.focus();
   });
 
   const tip = document.createElement("div");
