@@ -288,7 +288,7 @@ def test_what_was_typed_comes_along_when_a_lapsed_unit_is_held_again(
     assert (answer.status_code, answer.headers["location"].rpartition("/")[2]) == (307, "sign")
     path = answer.headers["location"].removesuffix("/sign")
     page = buyer.post_form(f"{path}/sign", hidden).text
-    assert missing(page, *typed, "Nothing was signed yet") == []
+    assert missing(page, *typed, "The agreement is not signed yet") == []
     assert " checked" not in page
     assert missing(buyer.see(path), *typed) == typed, "nothing of it is stored"
     assert buyer.state(path)["status"] == "open"
