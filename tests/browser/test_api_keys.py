@@ -20,9 +20,9 @@ def made_key(page: Page, name: str, only: Project | None = None) -> str:
     page.get_by_role("link", name="New key").click()
     page.get_by_label("Name", exact=True).fill(name)
     if only is not None:
-        page.get_by_label("Only some").check()
+        page.get_by_label("Selected projects").check()
         page.get_by_label(only.name).check()
-    press(page, "Make the key")
+    press(page, "Create key")
     return page.locator(".once code").inner_text()
 
 

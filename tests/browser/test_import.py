@@ -59,7 +59,7 @@ def test_what_is_exported_can_be_imported_and_changes_nothing(
     page.get_by_label("CSV or XLSX file").set_input_files(exported)
     press(page, "Upload")
     press(page, "Check the file")
-    expect(page.locator("main")).to_contain_text("Every unit already is as the file says.")
+    expect(page.locator("main")).to_contain_text("All units already match the file.")
 
 
 @pytest.mark.slow
@@ -73,4 +73,4 @@ def test_without_a_script_it_works_too_and_the_same_file_again_changes_nothing(
     expect(page.get_by_role("heading", name="The file is imported")).to_be_visible()
     upload(page, tower, HEAD + GOOD)
     choose_columns(page)
-    expect(page.locator("main")).to_contain_text("Every unit already is as the file says.")
+    expect(page.locator("main")).to_contain_text("All units already match the file.")

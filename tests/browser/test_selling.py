@@ -25,8 +25,8 @@ def test_a_unit_is_taken_off_sale_and_put_on_sale_again(page: Page, office: Offi
     expect(panel(page)).to_contain_text("Available")
     assert office.unit(tower, "A-101").read()["status"] == "available"
     history = page.locator(".timeline").first
-    expect(history).to_contain_text("Was taken off sale")
-    expect(history).to_contain_text("Was put on sale")
+    expect(history).to_contain_text("Taken off sale")
+    expect(history).to_contain_text("Put back on sale")
 
 
 def test_a_walk_in_buyer_buys_a_unit(page: Page, office: Office, tower: Project) -> None:

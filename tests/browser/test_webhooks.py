@@ -26,9 +26,9 @@ def registered(page: Page, inbox: Inbox, tower: Project) -> str:
     page.get_by_role("link", name="New endpoint").first.click()
     page.get_by_label("URL").fill(inbox.url)
     page.get_by_label("Description").fill(f"ERP of {tower.slug}")
-    page.get_by_label("Only some").check()
+    page.get_by_label("Selected projects").check()
     page.get_by_label(tower.name).check()
-    press(page, "Register the endpoint")
+    press(page, "Register endpoint")
     return page.locator(".once code").inner_text()
 
 
@@ -125,9 +125,9 @@ def test_what_failed_is_counted_before_it_is_sent_again(
         office.registrar.ended(delivery["id"], ATTEMPTS)
     inbox.status = 200
     to_endpoint(page, tower)
-    page.get_by_role("link", name="Resend all failed since…").click()
-    press(page, "Count them")
-    press(page, "Send 2 deliveries again")
+    page.get_by_role("link", name="Resend failed deliveries…").click()
+    press(page, "Count deliveries")
+    press(page, "Resend 2 deliveries")
     for delivery in office.registrar.deliveries(endpoint=endpoint)["deliveries"]:
         assert office.registrar.ended(delivery["id"], ATTEMPTS + 1)["status"] == "delivered"
 
@@ -136,7 +136,7 @@ def test_what_failed_is_counted_before_it_is_sent_again(
 def test_a_url_that_is_not_allowed_is_refused_beside_its_field(page: Page) -> None:
     page.goto(f"{WEBHOOKS}/new")
     page.get_by_label("URL").fill("https://10.0.0.1/hook")
-    press(page, "Register the endpoint")
+    press(page, "Register endpoint")
     expect(page.get_by_label("URL")).to_have_value("https://10.0.0.1/hook")
     expect(page.get_by_label("URL")).to_have_attribute("aria-invalid", "true")
     expect(page.locator("#f-url-about")).to_contain_text("a private address")

@@ -105,7 +105,7 @@ def test_a_failed_delivery_is_listed_shown_and_sent_again(
         assert "retry\n" in text
         assert failed["body"] in text
         # What a receiver answers does nothing to the terminal.
-        assert "the answer: out of [31m order" in text
+        assert "response: out of [31m order" in text
         assert "\x1b" not in text
 
         inbox.status = 204

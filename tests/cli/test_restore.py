@@ -106,7 +106,7 @@ async def drop_log(url: str) -> list[str]:
 def test_a_backup_can_be_looked_into_and_checked(backup: Path) -> None:
     """On no database at all, and no word of the keys unless it is asked for."""
     told = run({}, "restore", str(backup), "--check")
-    assert "is whole" in told
+    assert "is complete" in told
     assert KEY not in told
     found = run_for_json({}, "restore", str(backup), "--check")
     assert (found["file"], found["counts"]["projects"]) == (str(backup), 1)
@@ -121,7 +121,7 @@ def test_a_file_is_replaced_only_by_force(source: dict[str, str], tmp_path: Path
     assert "--force" in run_refused(source, 1, "backup", str(file))
     assert file.read_text() == "precious"
     run(source, "backup", str(file), "--force")
-    assert "is whole" in run({}, "restore", str(file), "--check")
+    assert "is complete" in run({}, "restore", str(file), "--check")
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.backup"]
 
 

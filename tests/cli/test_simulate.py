@@ -173,7 +173,7 @@ def test_nobody_or_another_program_listens_there() -> None:
         url = f"http://127.0.0.1:{other.server_port}"
         said = run_refused({}, 1, "simulate", "--url", url, "--key", "hfk_x")
         other.shutdown()
-    assert said.endswith(f"holdfast: What answers at {url} is no Holdfast.\n")
+    assert said.endswith(f"holdfast: What answers at {url} is not Holdfast.\n")
 
 
 def test_a_key_that_is_refused_or_opens_too_little_is_one_sentence(

@@ -100,8 +100,8 @@ OWN = (
     ("password", "fault"),
     [
         *((password, None) for password in LONG_ENOUGH),
-        *((password, "has 12 to 200") for password in ("", "short", "x1y2z3w4v5u", "ab3!" * 50 + "x")),
-        *((password, "the first that anybody would try") for password in GUESSABLE),
+        *((password, "have 12 to 200") for password in ("", "short", "x1y2z3w4v5u", "ab3!" * 50 + "x")),
+        *((password, "too easy to guess") for password in GUESSABLE),
         *((password, "Besides your name") for password in OWN),
         *((f"a horse of lead{sign}", "can be typed") for sign in ("\0", "\n", "\ud800", "\x7f")),
     ],

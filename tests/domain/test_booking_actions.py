@@ -76,10 +76,10 @@ def test_a_booking_that_does_not_exist_is_unknown(name: str, found: UnitSnapshot
     assert str(NUMBER) not in str(refused.value)
 
 
-NOT_ENDED = "The booking is %s: it has to end or be sold before its buyer's data can be erased."
+NOT_ENDED = "The booking is %s: it must end or be sold before its buyer's data can be erased."
 NO_SIGNATURE = "The booking ended without a signature (%s): pay the money back."
 NO_HOLD = "This sale was closed without a hold; there is no deposit to confirm."
-DUE_BACK = "The deposit is due back: pay it back and mark it as refunded, then erase the buyer's data."
+DUE_BACK = "The deposit must be refunded: record the refund, then erase the buyer's data."
 LAPSED_FREE, LAPSED_TAKEN = "The hold has lapsed. The unit is free again.", "The hold has lapsed."
 
 
@@ -228,7 +228,7 @@ def test_a_deposit_is_confirmed_once_and_a_second_payment_is_refused(status: Boo
     assert unchanged(confirm(found, None), found)
     with pytest.raises(TransitionNotAllowed) as refused:
         confirm(found, "pay_2")
-    sentence = "The deposit was paid by the payment pay_1: pay pay_2 back to the buyer."
+    sentence = "The deposit was paid by the payment pay_1: refund pay_2 to the buyer."
     assert str(refused.value) == sentence
 
 
@@ -246,7 +246,7 @@ def test_a_payment_of_a_deposit_that_staff_confirmed_and_refunded_is_refused() -
     found = in_status(REFUNDED)
     with pytest.raises(TransitionNotAllowed) as refused:
         confirm(found)
-    sentence = "The deposit was refunded: pay pay_1 back to the buyer, unless it is what was refunded."
+    sentence = "The deposit was refunded before: refund pay_1 too, unless it is the payment refunded."
     assert str(refused.value) == sentence
     assert unchanged(confirm(found, None), found)
 
@@ -395,10 +395,10 @@ def test_no_action_finds_a_unit_that_does_not_exist() -> None:
 
 def test_a_unit_whose_booking_is_missing_is_extended_but_neither_reserved_nor_sold() -> None:
     """A row that somebody changed by hand."""
-    with pytest.raises(TransitionNotAllowed, match="no booking of Holdfast"):
+    with pytest.raises(TransitionNotAllowed, match="not through a booking in Holdfast"):
         close(snapshot(unit(Status.RESERVED)))
     held = snapshot(unit(Status.HELD))
-    with pytest.raises(TransitionNotAllowed, match="no booking of Holdfast"):
+    with pytest.raises(TransitionNotAllowed, match="not through a booking in Holdfast"):
         confirm_of_unit(held)
     later = booking_actions.extend(held, "A-101", Caller.STAFF, None, PERIODS, NOW)
     assert (later.booking, later.unit.hold_expires_at) == (None, NOW + 3 * MINUTE)

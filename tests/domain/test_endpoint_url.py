@@ -36,7 +36,7 @@ REFUSED = {
         https://%31%30.0.0.1/ https://256.0.0.1/ https://1.2.3.4.5/ https://8.8.8.8.0/ https://127.0.0.1.0/
         https://127.0.0.1.0x0./ https://0.0.0.0.0.0/ https://1.2.3.08/ https://4294967296/ https://shop.1/
     """,
-    "The URL's host has characters of more than one reading: write it in its xn-- form.": """
+    "The URL's host contains ambiguous characters: write it in its xn-- form.": """
         https://straße.example/
     """,
     "The URL must have at most 2000 characters.": "https://shop.example/" + "a" * 1980,

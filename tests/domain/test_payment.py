@@ -85,7 +85,7 @@ NOTHING_TO_PAY = "The booking is %s: there is nothing to pay."
         (OPEN, {}, None, errors.NotSigned, UNSIGNED),
         (LAPSED, {}, Status.AVAILABLE, errors.HoldLapsed, "The hold has lapsed. The unit is free again."),
         (LAPSED, {}, Status.HELD, errors.HoldLapsed, "The hold has lapsed."),
-        *((paid, {}, None, errors.TransitionNotAllowed, "The deposit is paid already.")
+        *((paid, {}, None, errors.TransitionNotAllowed, "The deposit has already been paid.")
           for paid in (RESERVED, SOLD, REFUND_DUE, REFUNDED)),
         *((ended, UNPAID, None, errors.TransitionNotAllowed, NOTHING_TO_PAY % ended)
           for ended in (CANCELLED, SOLD)),

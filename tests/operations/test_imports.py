@@ -121,7 +121,7 @@ async def test_a_file_may_lack_columns(importer: Importer, database: Database, p
     await store(database, replacement(project_id, "A-1", 100))
     file = await importer.check(csv_of("A-1,150", "A-2,150", heading="Code,Price"))
     assert await importer.counts(file) == {"replaced": 1, "refused": 1}
-    message = "A new unit needs this, and the file has no column for it."
+    message = "New units need this field, and the file has no column for it."
     assert await importer.reasons(file) == [(3, "type", "", message), (3, "area_sqm", "", message)]
     (changed,) = await importer.findings(file, "replaced")
     assert (changed.before, changed.after) == ({"price_sar": "100"}, {"price_sar": "150"})
@@ -159,7 +159,7 @@ async def test_a_status_is_set_an_empty_one_is_left_alone_and_no_file_sells_a_ne
     units, _ = await importer.units.page(SLUG, "", 10, None, None)
     assert [unit.status for unit in units] == [Status.AVAILABLE, Status.UNAVAILABLE]
     file = await importer.check(csv_of("A-3,Villa,1,1,مباعة", heading="Code,Type,Area,Price,Status"))
-    message = "A new unit cannot be sold: only a booking makes it so."
+    message = "A new unit cannot be sold: only a booking can make it so."
     assert await importer.reasons(file) == [(2, "status", "مباعة", message)]
 
 
@@ -221,7 +221,7 @@ async def test_a_dead_run_is_taken_over_after_its_last_part(importer: Importer, 
     lines = [f"A-{number},Villa,1,1" for number in range(ROWS)]
     file = await importer.check(csv_of(*lines, "A-0,Villa,1,1"))
     # A code is remembered over the whole file.
-    again = (ROWS + 2, "code", "A-0", "This code stands in row 2 already.")
+    again = (ROWS + 2, "code", "A-0", "This code is already in row 2.")
     assert await importer.reasons(file) == [again]
     first_part, dead = ROWS_A_PART - len(["the heading"]), uuid4()
     await execute(database, STARTED.format(run=dead, seconds=-600))

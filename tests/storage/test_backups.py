@@ -85,7 +85,7 @@ def test_a_file_that_breaks_off_or_has_a_changed_byte_is_refused(path: Path) -> 
     broken += [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in places]
     for content in broken:
         path.write_bytes(content)
-        assert "damaged or not whole" in refusal(path)
+        assert "damaged or incomplete" in refusal(path)
 
 
 def test_another_file_is_no_backup(path: Path, tmp_path: Path) -> None:

@@ -296,7 +296,7 @@ def test_a_socket_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "socket"
     folder.mkdir()
     os.chown(folder, 12345, 12345)
-    with pytest.raises(EmbeddedPostgresError, match="belongs to somebody else"):
+    with pytest.raises(EmbeddedPostgresError, match="belongs to another user"):
         make_socket_folder(folder, None)
 
 

@@ -66,23 +66,23 @@ def test_what_is_no_object_is_one_fault(body: Any) -> None:
         ("buyerName", "", "This must have at least 1 character."),
         ("place", "", "This must have at least 3 characters."),
         ("buyerName", "Nourah", "This must have at most 5 characters."),
-        ("buyerName", "a\x00b", "This text holds the character U+0000, which cannot be stored."),
-        ("buyerName", "a\ud800", "This text holds a lone surrogate, which is not a character."),
-        ("note", "a\ud800", "This text holds a character that cannot be stored."),
-        ("note", "\x00", "This text holds a character that cannot be stored."),
-        ("phone", "none", "This text does not have the form that is asked for."),
+        ("buyerName", "a\x00b", "This text contains the character U+0000, which cannot be stored."),
+        ("buyerName", "a\ud800", "This text contains a lone surrogate, which is not a character."),
+        ("note", "a\ud800", "This text contains a character that cannot be stored."),
+        ("note", "\x00", "This text contains a character that cannot be stored."),
+        ("phone", "none", "This text does not have the required format."),
         ("floor", "3", "This must be a number."),
         ("floor", Decimal("1.5"), "This must be a whole number."),
         ("floor", Decimal(-6), "This must be at least -5."),
         ("floor", Decimal(201), "This must be at most 200."),
-        ("floor", Decimal("Infinity"), "This number is beyond all bounds."),
+        ("floor", Decimal("Infinity"), "This number is out of range."),
         ("kind", "castle", "This must be 'flat' or 'villa'."),
         ("kind", None, "This field cannot be null."),
         ("tags", {}, "This must be an array."),
         ("tags", [], "This must have at least 1 element."),
         ("tags", ["a", "b", "c"], "This must have at most 2 elements."),
         ("picture", None, "This field cannot be null."),
-        ("unknown", None, "There is no field of this name."),
+        ("unknown", None, "There is no field with this name."),
     ],
 )
 def test_each_fault_has_its_sentence(name: str, value: Any, message: str) -> None:
@@ -91,7 +91,7 @@ def test_each_fault_has_its_sentence(name: str, value: Any, message: str) -> Non
 
 
 def test_the_form_of_a_value_is_no_part_of_its_place() -> None:
-    not_http, no_field = "This must be an http or https URL.", "There is no field of this name."
+    not_http, no_field = "This must be an http or https URL.", "There is no field with this name."
     assert faults_of(picture={"url": "ftp://x"}) == [Fault("/picture/url", not_http)]
     assert faults_of(picture=Decimal(1)) == [Fault("/picture", "This must be text.")]
     named = {"url": "https://x.example", "<url>": 1}
@@ -117,7 +117,7 @@ def test_every_fault_is_raised_at_once() -> None:
 def test_where_no_body_is_needed_all_that_stands_in_it_is_a_fault() -> None:
     assert no_fields({}) == []
     assert no_fields({"a": 1, "b": 2}) == [
-        Fault(f"/{name}", "There is no field of this name.") for name in "ab"
+        Fault(f"/{name}", "There is no field with this name.") for name in "ab"
     ]
 
 

@@ -40,6 +40,7 @@ def test_times_are_those_of_the_time_zone() -> None:
     assert ENGLISH.at(ENGLISH.local(AT)) == AT.replace(second=0, microsecond=0)
     assert ENGLISH.ago(AT - timedelta(minutes=3), AT) == "3 minutes ago"
     assert ENGLISH.ago(AT + timedelta(hours=2), AT) == "in 2 hours"
+    assert ENGLISH.ago(AT + timedelta(milliseconds=400), AT) == "now"
 
 
 def test_a_text_stands_for_itself_until_it_is_translated() -> None:

@@ -41,9 +41,9 @@ def backup(file: Path, force: bool, even_unreadable: bool, without_keys: bool, a
         options = BackupOptions(target, force, keys, even_unreadable)
         manifest = asyncio.run(back_up(url, options, lambda done: show(f"{format_bytes(done)} written")))
     size = target.stat().st_size
-    advice = "It has the encryption keys and the personal data of buyers in it: guard it as you guard them."
+    advice = "It contains the encryption keys and personal data of buyers: protect it as you protect those."
     if without_keys:
-        advice = "It has the personal data of buyers in it. To restore it you need the encryption keys."
+        advice = "It contains personal data of buyers. To restore it you need the encryption keys."
     counts = _COUNTS.format_map(manifest.counts)
     text = f"Backed up to {target} ({format_bytes(size)}): {counts}\n{advice}"
     Output({"file": str(target), "bytes": size, **manifest.document()}, text).print(as_json)
@@ -79,7 +79,7 @@ def _describe(file: Path, backup: Backup, show_keys: bool) -> Output:
         text = f"{secrets.NAME}={','.join(backup.keys)}"
         return Output({**document, "encryptionKeys": list(backup.keys)}, text)
     text = (
-        f"{file} is whole. It is of {format_time(manifest.created_at)}, by Holdfast {manifest.holdfast}"
+        f"{file} is complete. Made on {format_time(manifest.created_at)} by Holdfast {manifest.holdfast}"
         f" with the schema {manifest.schema} on PostgreSQL {manifest.postgresql},"
         f" {'with' if backup.keys else 'without'} encryption keys:"
     )
@@ -111,7 +111,7 @@ def _restore(settings: Settings, backup: Backup, paused: bool, show: Callable[[s
             )
         )
     created_at, counts = format_time(manifest.created_at), _COUNTS.format_map(manifest.counts)
-    text = f"Restored what was there on {created_at}: {counts}"
+    text = f"Restored the backup of {created_at}: {counts}"
     if applied:
         text += f"\nThe schema was brought up to date, from revision {manifest.schema} to {schema.HEAD}."
     if paused:

@@ -44,7 +44,7 @@ def _parse_cursor(_: click.Context, __: click.Parameter, cursor: str | None) -> 
     try:
         return _FIRST_PAGE if cursor is None else TIME_AND_ID_CURSOR.decode(cursor)
     except (ValueError, OverflowError):
-        raise click.BadParameter("this is not a cursor that a list has given.") from None
+        raise click.BadParameter("this is not a valid cursor.") from None
 
 
 @delivery.command("list")
@@ -78,7 +78,7 @@ async def list_(
     )
     page = await _deliveries(database).page(endpoint_id, before, filters, limit)
     listed, cursor = page[:limit], creation_cursor(page[limit - 1]) if len(page) > limit else None
-    headings = ("CREATED", "EVENT", "UNIT", "STATUS", "ATTEMPTS", "LAST ANSWER", "ID")
+    headings = ("CREATED", "EVENT", "UNIT", "STATUS", "ATTEMPTS", "LAST RESPONSE", "ID")
     return Output(
         {"deliveries": [delivery_document(each) for each in listed], "nextCursor": cursor},
         format_table(headings, [_row(each) for each in listed], if_empty="There are no such deliveries."),
@@ -104,7 +104,7 @@ async def show(database: Database, delivery_id: UUID) -> Output:
 async def resend(database: Database, delivery_id: UUID) -> Output:
     """Send a delivery again, with the same id and body, whatever its status."""
     resent, attempts = await _deliveries(database).resend(delivery_id, COMMAND)
-    text = f"{resent.event} is to be sent again; see what became of it: holdfast delivery show {resent.id}"
+    text = f"{resent.event} will be sent again. To see the result: holdfast delivery show {resent.id}"
     return Output(delivery_with_attempts_document(resent, attempts), text)
 
 
@@ -164,7 +164,7 @@ def _attempt_lines(attempt: Attempt) -> Iterator[str]:
         # On one line, without control characters.
         printable = "".join(character if character.isprintable() else " " for character in text)
         is_cut = len(attempt.response_body) > _RESPONSE_BYTES
-        yield f"     the answer: {printable}" + ("…" if is_cut else "")
+        yield f"     response: {printable}" + ("…" if is_cut else "")
 
 
 def _milliseconds(value: float) -> str:

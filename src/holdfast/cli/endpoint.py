@@ -103,7 +103,7 @@ async def list_(endpoints: Endpoints) -> output.Output:
         if not page:
             break
         found += page[:_PAGE]
-    headings = ("URL", "EVENTS", "PROJECTS", "STATE", "NOTHING ARRIVED SINCE", "ID")
+    headings = ("URL", "EVENTS", "PROJECTS", "STATE", "FAILING SINCE", "ID")
     rows = [_row(each) for each in found]
     text = output.format_table(headings, rows, if_empty="There are no endpoints yet.")
     listed = [documents.endpoint_document(each) for each in found]
@@ -116,7 +116,7 @@ async def list_(endpoints: Endpoints) -> output.Output:
 async def rotate(endpoints: Endpoints, endpoint_id: UUID) -> output.Output:
     """Create a new secret, which signs from now on, and print it once."""
     issued = await endpoints.rotate(endpoint_id, COMMAND)
-    return _secret(issued, f"{issued.endpoint.config.url} has a new secret; the old one signs nothing more.")
+    return _secret(issued, f"{issued.endpoint.config.url} has a new secret; the old one is no longer used.")
 
 
 @endpoint.command()
@@ -125,7 +125,7 @@ async def rotate(endpoints: Endpoints, endpoint_id: UUID) -> output.Output:
 async def ping(endpoints: Endpoints, endpoint_id: UUID) -> output.Output:
     """Send a ping, which is signed, retried and logged like every event."""
     delivery = await endpoints.ping(endpoint_id, COMMAND)
-    text = f"A ping is to be sent; see what became of it: holdfast delivery show {delivery.id}"
+    text = f"A ping will be sent. To see the result: holdfast delivery show {delivery.id}"
     return output.Output(documents.delivery_with_attempts_document(delivery, ()), text)
 
 
@@ -135,7 +135,7 @@ async def ping(endpoints: Endpoints, endpoint_id: UUID) -> output.Output:
 async def pause(endpoints: Endpoints, endpoint_id: UUID) -> output.Output:
     """Send nothing until you resume the endpoint. Deliveries are kept."""
     changed = await endpoints.change(endpoint_id, {"paused": True}, COMMAND)
-    text = f"The endpoint {changed.config.url} is paused; what is for it is kept."
+    text = f"The endpoint {changed.config.url} is paused; its events are kept."
     return output.Output(documents.endpoint_document(changed), text)
 
 
@@ -175,7 +175,7 @@ async def reencrypt(database: Database) -> output.Output:
 
 
 def _secret(issued: IssuedSecret, sentence: str) -> output.Output:
-    note = f"{sentence} This is the only time that its secret is shown."
+    note = f"{sentence} Its secret is shown only this once."
     return output.Output(documents.endpoint_with_secret_document(issued), issued.text, note)
 
 

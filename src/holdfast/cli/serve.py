@@ -18,7 +18,7 @@ from holdfast.server.serve import serve as run
 from holdfast.settings import check_setting_names
 
 _SET_UP = """
-  Nobody can sign in yet. Make the first admin here, once, within a day:
+  There are no accounts yet. Create the first admin here (the link works once, for one day):
 
   {url}
 """
@@ -55,12 +55,14 @@ _WORKING = Output({"working": True}, "Holdfast is working; Ctrl-C stops it.")
     "--host", default="127.0.0.1", show_default=True, callback=check_utf8, help="Address to listen on."
 )
 @click.option(
-    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 picks a free one."
 )
 @click.option(
     "--processes", default=1, show_default=True, type=click.IntRange(1, 1000), help="Web processes."
 )
-@click.option("--demo", is_flag=True, help="Fill an empty database; print a sign-in and a key.")
+@click.option(
+    "--demo", is_flag=True, help="Fill an empty database with sample data; print a sign-in and a key."
+)
 @click.option("--no-migrate", is_flag=True, help="Leave the schema as it is; stop if it is too old or new.")
 @shared_options
 def serve(host: str, port: int, processes: int, demo: bool, no_migrate: bool, as_json: bool) -> None:

@@ -68,7 +68,7 @@ def _check_key(_: click.Context, __: click.Parameter, key: str | None) -> str | 
     show_default=True,
     type=click.FloatRange(0.1, 100),
     metavar="FACTOR",
-    help="5 is five times as fast.",
+    help="Speed; 5 is five times as fast.",
 )
 @shared_options
 def simulate(

@@ -19,7 +19,7 @@ _email = click.argument("email", callback=check_utf8)
 
 @click.group()
 def staff() -> None:
-    """Add, list, disable and reset the people of the back office."""
+    """Add, list, disable and reset back-office accounts."""
 
 
 def _read_password() -> str:
@@ -72,7 +72,7 @@ async def disable(database: Database, email: str) -> Output:
 async def enable(database: Database, email: str) -> Output:
     """Unlock the account of a person."""
     changed = await _set_disabled(database, email, False)
-    return Output(staff_operations.staff_document(changed), f"{changed.email} may sign in.")
+    return Output(staff_operations.staff_document(changed), f"{changed.email} can sign in again.")
 
 
 @staff.command()

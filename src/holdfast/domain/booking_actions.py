@@ -36,7 +36,7 @@ SIGN = "sign"
 
 _BUYER_FIELDS = ("buyer_name", "buyer_email", "buyer_phone")
 _NOT_ENDED = (
-    "The booking is %(booking_status)s: it has to end or be sold before its buyer's data can be erased."
+    "The booking is %(booking_status)s: it must end or be sold before its buyer's data can be erased."
 )
 
 
@@ -50,13 +50,13 @@ def get_booking(snapshot: UnitSnapshot, number: int) -> tuple[Unit, Booking]:
 def check_status_unchanged(snapshot: UnitSnapshot, number: int, seen_status: str) -> None:
     unit, booking = get_booking(snapshot, number)
     if booking.status != seen_status:
-        message = "The booking has changed since it was read: it is %(booking_status)s now."
+        message = "The booking has changed since you read it: it is now %(booking_status)s."
         raise errors.BookingChanged(errors.Message(message, {"booking_status": booking.status}), unit.status)
 
 
 def get_claim(snapshot: UnitSnapshot, unit: Unit) -> Booking:
     if snapshot.booking is None:
-        message = "The unit is %(unit_status)s, but no booking of Holdfast has made it so."
+        message = "The unit is %(unit_status)s, but not through a booking in Holdfast."
         raise errors.TransitionNotAllowed(errors.Message(message, {"unit_status": unit.status}), unit.status)
     return snapshot.booking
 
@@ -209,7 +209,7 @@ def erase_buyer(snapshot: UnitSnapshot, number: int, now: datetime) -> Decision:
             errors.Message(_NOT_ENDED, {"booking_status": booking.status}), unit.status
         )
     if booking.status is BookingStatus.REFUND_DUE:
-        message = "The deposit is due back: pay it back and mark it as refunded, then erase the buyer's data."
+        message = "The deposit must be refunded: record the refund, then erase the buyer's data."
         raise errors.TransitionNotAllowed(message, unit.status)
     if booking.buyer_erased_at is None:
         booking = booking._replace(buyer=None, holder=NOBODY, buyer_erased_at=now)
@@ -292,13 +292,13 @@ def _record_payment(booking: Booking, payment_id: str | None, unit: Unit) -> Boo
     if payment_id is None or booking.payment_id == payment_id:
         return booking
     if booking.payment_id is not None:
-        message = "The deposit was paid by the payment %(payment)s: pay %(other_payment)s back to the buyer."
+        message = "The deposit was paid by the payment %(payment)s: refund %(other_payment)s to the buyer."
         parameters = {"payment": booking.payment_id, "other_payment": payment_id}
         raise errors.TransitionNotAllowed(errors.Message(message, parameters), unit.status)
     # The deposit that staff confirmed was paid back: nobody would look for this money here any more.
     if booking.status is BookingStatus.REFUNDED:
         message = (
-            "The deposit was refunded: pay %(payment)s back to the buyer, unless it is what was refunded."
+            "The deposit was refunded before: refund %(payment)s too, unless it is the payment refunded."
         )
         raise errors.TransitionNotAllowed(errors.Message(message, {"payment": payment_id}), unit.status)
     return booking._replace(payment_id=payment_id)

@@ -22,7 +22,9 @@ LEAVE_AS_IS = "(does not fit a cell; left as it is)"
 
 ERROR_MESSAGE = "The spreadsheet shows an error here instead of a value."
 NUMBER_MESSAGE = "This is not a number."
-SIGN_MESSAGE = "This is not a number with “%(sign)s” as its decimal sign; check the sign that was chosen."
+SIGN_MESSAGE = (
+    "This is not a number with “%(sign)s” as the decimal separator; check the separator that you chose."
+)
 SHORTENED_MESSAGE = "The spreadsheet has shortened this number; write it in full."
 YES_OR_NO_MESSAGE = "This must be yes or no."
 MEDIA_MESSAGE = "This must be http or https URLs, with spaces or new lines between them."

@@ -144,9 +144,7 @@ def _ascii(host: str) -> str:
     if host.isascii():
         return host.lower()
     if _AMBIGUOUS & set(host):
-        raise InvalidEndpointUrl(
-            "The URL's host has characters of more than one reading: write it in its xn-- form."
-        )
+        raise InvalidEndpointUrl("The URL's host contains ambiguous characters: write it in its xn-- form.")
     try:
         return host.encode("idna").decode().lower()
     except UnicodeError:

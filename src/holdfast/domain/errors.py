@@ -66,19 +66,19 @@ class ScopeMissing(DomainError):
 
 
 class KeyLimited(ScopeMissing):
-    text = "This API key is limited to projects or in time, and staff are not."
+    text = "This API key is limited to projects or expires, so it cannot manage staff."
 
 
 class LoginFailed(DomainError):
     """The same for an unknown account, a wrong password and a wrong code."""
 
-    text = "The e-mail address, the password or the code is not right."
+    text = "The e-mail address, password or code is incorrect."
 
 
 class SecondFactorNeeded(DomainError):
     """The password was right. With the ticket the code alone is enough, for a few minutes."""
 
-    text = "Type the code that your authenticator app shows for Holdfast."
+    text = "Enter the code that your authenticator app shows for Holdfast."
 
     def __init__(self, ticket: str) -> None:
         super().__init__()
@@ -244,7 +244,7 @@ class BookingChanged(TransitionNotAllowed):
 
 
 class AgreementChanged(TransitionNotAllowed):
-    text = "The agreement has changed since it was read: read it again, then sign."
+    text = "The agreement has changed since you read it: read it again, then sign."
 
     def __init__(self, status: Status) -> None:
         super().__init__(self.text, status)
@@ -265,12 +265,12 @@ class IdempotencyKeyUsed(Conflict):
 
 
 class LastAdmin(DomainError):
-    text = "This is the only admin who can sign in; make somebody else an admin first."
+    text = "This is the only admin who can sign in; make someone else an admin first."
 
 
 class EndpointRemoved(DomainError):
     reason = "endpoint-removed"
-    text = "The endpoint of this delivery was removed; nothing can be sent to it any more."
+    text = "The endpoint of this delivery was removed, so nothing can be sent to it."
 
 
 class CursorExpired(DomainError):
@@ -286,7 +286,7 @@ class TooManyRequests(DomainError):
 
 
 class TooManyAttempts(TooManyRequests):
-    text = "Too many attempts to sign in have failed; wait a little."
+    text = "Too many failed sign-in attempts; wait a moment."
 
 
 class TooManyHolds(TooManyRequests):
@@ -303,20 +303,22 @@ class HeldTooRecently(TooManyHolds):
 
 class SchemaNotCurrent(DomainError):
     retry_after_seconds = 1.0
-    text = "The database is there, but this release does not work with its schema."
+    text = "The database can be reached, but this release does not work with its schema."
 
 
 class Overloaded(DomainError):
-    text = "Too many changes are waiting, and nothing of this one was stored; try again shortly."
+    text = "Too many changes are waiting, so this one was not stored; try again shortly."
 
 
 class SecretsUnreadable(DomainError):
     retry_after_seconds = 60.0
-    text = "The signing secrets cannot be read with HOLDFAST_ENCRYPTION_KEYS; name the key that sealed them."
+    text = (
+        "The signing secrets cannot be read with HOLDFAST_ENCRYPTION_KEYS; add the key that encrypted them."
+    )
 
 
 class DatabaseUnavailable(DomainError):
     """Nothing of the request was stored, as far as is known; a repeated PUT or PATCH is safe."""
 
     retry_after_seconds = 1.0
-    text = "The database cannot be reached at this moment; try again shortly."
+    text = "The database cannot be reached right now; try again shortly."

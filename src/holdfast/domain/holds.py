@@ -33,8 +33,8 @@ LONGEST_HOLD_SECONDS = 604_800
 LONGEST_RESERVATION_DAYS = 3_650
 _LONGEST_EXTENSION = timedelta(days=LONGEST_RESERVATION_DAYS)
 _A_DAY = 86_400
-_TOO_EARLY = "This must not be before the present end."
-_TOO_LATE = errors.Message("An end lies at most %(days)s days ahead.", {"days": LONGEST_RESERVATION_DAYS})
+_TOO_EARLY = "This must not be before the current end."
+_TOO_LATE = errors.Message("The end can be at most %(days)s days ahead.", {"days": LONGEST_RESERVATION_DAYS})
 
 
 class HoldPeriods(NamedTuple):
@@ -214,7 +214,7 @@ def free_slot(holds: Sequence[LiveHold], limit: int, who: str, now: datetime) ->
 
 def _too_many(who: str, count: int, limit: int, first_end: datetime, now: datetime) -> errors.TooManyHolds:
     error = errors.TooManyHolds if who == VISITOR else errors.TooManyHoldsAtAddress
-    message = "%(who)s holds %(count)s units already, and %(limit)s is the most at a time."
+    message = "%(who)s already holds %(count)s units, and the limit is %(limit)s."
     return error(
         (first_end - now).total_seconds(),
         errors.Message(message, {"who": who, "count": count, "limit": limit}),
@@ -227,7 +227,9 @@ def check_rehold(expired_at: datetime | None, rehold_seconds: float, now: dateti
         return
     wait = (expired_at + timedelta(seconds=rehold_seconds) - now).total_seconds()
     if wait > 0:
-        message = "Your hold of this unit has just lapsed; others have their chance for %(seconds)s s."
+        message = (
+            "Your hold on this unit has just lapsed; for %(seconds)s seconds it can be held by others only."
+        )
         raise errors.HeldTooRecently(wait, errors.Message(message, {"seconds": f"{rehold_seconds:g}"}))
 
 

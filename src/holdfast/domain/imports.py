@@ -243,14 +243,14 @@ def choice_faults(choice: ColumnMapping, contents: Contents) -> list[Fault]:
     sheet = contents.sheets[choice.sheet]
     chosen = [field for field in choice.fields if field is not None]
     faults = [
-        Fault(f"/column{at}", "Another column is already used for this.")
+        Fault(f"/column{at}", "Another column is already imported as this field.")
         for at, field in enumerate(choice.fields)
         if field is not None and field in choice.fields[:at]
     ]
     if CODE not in chosen:
         faults.append(Fault("/code", "Choose the column with the unit codes."))
     if choice.clears_absent:
-        message = "This cannot be cleared; choose its column, or keep what the file does not have."
+        message = "This field cannot be cleared; choose its column, or keep the current values."
         faults += [Fault(f"/{name}", message) for name in REQUIRED if name not in chosen]
     if rows_to_read(sheet, choice.heading_row) == 0:
         faults.append(Fault("/heading_row", "There are no rows below the headings."))
@@ -279,7 +279,7 @@ def import_row(
 def _new_fields(values: Mapping[str, Any]) -> UnitFields:
     missing = [name for name in REQUIRED if name not in values]
     if missing:
-        message = "A new unit needs this, and the file has no column for it."
+        message = "New units need this field, and the file has no column for it."
         raise InvalidInput([Fault(f"/{camel_case(name)}", message) for name in missing])
     return UnitFields(**{name: _tidy(name, value) for name, value in values.items()})
 
@@ -303,7 +303,7 @@ def _status_to_set(unit: Unit | None, status: Status | None) -> Status | None:
     if status not in LOCKED:
         return status
     if unit is None:
-        message = "A new unit cannot be %(unit_status)s: only a booking makes it so."
+        message = "A new unit cannot be %(unit_status)s: only a booking can make it so."
         raise InvalidInput.at("/status", Message(message, {"unit_status": status}))
     if unit.status is not status:
         message = "The unit is %(unit_status)s; a file cannot make it %(new_status)s, only a booking can."

@@ -112,18 +112,18 @@ def password_fault(
     """``common``: passwords that many people have, in lower case."""
     password = normalize_password(password)
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
-        message = "A password has %(least)s to %(most)s characters."
+        message = "A password must have %(least)s to %(most)s characters."
         return Fault(pointer, Message(message, {"least": SHORTEST_PASSWORD, "most": LONGEST_PASSWORD}))
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in password):
-        return Fault(pointer, "A password is made of characters that can be typed.")
+        return Fault(pointer, "A password can contain only characters that can be typed.")
     folded = _fold(password)
     others = _own_words(name, email).sub("", folded)
     counted = _SEPARATORS.sub("", others)
     if others != folded and len(counted) < LEAST_OTHERS:
-        message = "Besides your name, e-mail or Holdfast, a password needs %(count)s other characters."
+        message = "Besides your name, e-mail address or Holdfast, it needs %(count)s other characters."
         return Fault(pointer, Message(message, {"count": LEAST_OTHERS}))
     if folded in common or counted in common or len(set(others)) < 4:
-        return Fault(pointer, "This password is among the first that anybody would try.")
+        return Fault(pointer, "This password is too easy to guess.")
     return None
 
 

@@ -57,7 +57,7 @@ def check_payable(unit: Unit, booking: Booking) -> None:
     if booking.status is BookingStatus.SIGNED:
         return
     if booking.deposit_confirmed_at is not None:
-        raise TransitionNotAllowed("The deposit is paid already.", unit.status)
+        raise TransitionNotAllowed("The deposit has already been paid.", unit.status)
     if booking.status is BookingStatus.LAPSED:
         raise hold_lapsed_error(unit)
     if booking.status is BookingStatus.OPEN:

@@ -44,10 +44,10 @@ class Project(NamedTuple):
 def slug_fault(slug: str, pointer: str = "/path/slug") -> Fault | None:
     shortest, longest = SLUG_LENGTH
     if not shortest <= len(slug) <= longest:
-        message = "A slug has %(least)s to %(most)s characters."
+        message = "A slug must have %(least)s to %(most)s characters."
         return Fault(pointer, Message(message, {"least": shortest, "most": longest}))
     if not _SLUG.match(slug):
-        return Fault(pointer, "A slug is made of a-z and 0-9, with single hyphens in between.")
+        return Fault(pointer, "A slug can contain only a-z and 0-9, with single hyphens in between.")
     return None
 
 

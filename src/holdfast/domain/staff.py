@@ -75,7 +75,7 @@ def email_fault(email: str) -> Fault | None:
     shortest, longest = EMAIL_LENGTH
     if shortest <= len(email) <= longest and email.isprintable() and _EMAIL.fullmatch(email):
         return None
-    message = "An e-mail address has an @ and no spaces, and at most %(count)s characters."
+    message = "An e-mail address must have an @, no spaces and at most %(count)s characters."
     return Fault("/email", Message(message, {"count": longest}))
 
 

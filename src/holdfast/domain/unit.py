@@ -76,12 +76,12 @@ class MovedUnit(NamedTuple):
 def code_fault(code: str, pointer: str = "/path/code") -> Fault | None:
     shortest, longest = CODE_LENGTH
     if not shortest <= len(code) <= longest:
-        message = "A code has %(least)s to %(most)s characters."
+        message = "A code must have %(least)s to %(most)s characters."
         return Fault(pointer, Message(message, {"least": shortest, "most": longest}))
     if not code.isprintable() or code != code.strip():
         return Fault(pointer, "A code is printable text with no space at either end.")
     if not (code.isascii() or unicodedata.is_normalized("NFC", code)):
-        return Fault(pointer, "A code is Unicode text in the form NFC.")
+        return Fault(pointer, "A code is Unicode text in normalization form NFC.")
     return None
 
 

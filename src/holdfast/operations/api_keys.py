@@ -132,13 +132,13 @@ def _issue_faults(new_key: NewApiKey, issuer: KeyIssuer) -> list[errors.Fault]:
     faults = []
     days = new_key.expires_in_days
     if not new_key.scopes:
-        faults.append(errors.Fault("/scopes", "A key has at least one scope."))
+        faults.append(errors.Fault("/scopes", "A key needs at least one scope."))
     beyond = [scope for scope in new_key.scopes if scope not in issuer.scopes]
     if beyond:
-        message = errors.Message("You may not issue a key with the scope %(scope)s.", {"scope": beyond[0]})
+        message = errors.Message("You cannot issue a key with the scope %(scope)s.", {"scope": beyond[0]})
         faults.append(errors.Fault("/scopes", message))
     if days is not None and not 0 < days <= LONGEST_EXPIRY_DAYS:
-        too_long = "A key expires after more than 0 and at most %(days)s days."
+        too_long = "A key must expire after more than 0 and at most %(days)s days."
         faults.append(errors.Fault("/expiresInDays", errors.Message(too_long, {"days": LONGEST_EXPIRY_DAYS})))
     return faults
 
@@ -148,9 +148,7 @@ def _expiry(new_key: NewApiKey, issuer: KeyIssuer, now: datetime) -> datetime | 
         return issuer.expires_at
     expires_at = now + timedelta(days=new_key.expires_in_days)
     if issuer.expires_at is not None and expires_at > issuer.expires_at:
-        raise errors.InvalidInput.at(
-            "/expiresInDays", "A key does not last longer than the one that issues it."
-        )
+        raise errors.InvalidInput.at("/expiresInDays", "A key cannot outlast the key that issues it.")
     return expires_at
 
 

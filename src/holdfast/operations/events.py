@@ -132,5 +132,5 @@ class EventFeed:
         if after is not None and after < ends.trimmed:
             raise CursorExpired
         if after is not None and after > ends.last:
-            raise InvalidInput.at("/query/after", "This is not a cursor that the feed has given.")
+            raise InvalidInput.at("/query/after", "This is not a valid cursor of the event feed.")
         return (ends.trimmed if after is None else after), ends.last

@@ -48,9 +48,9 @@ _TOKEN_LENGTH = 43
 _AUDITED_FIELDS = ("name", "role", "disabled_at")
 _FIRST_PAGE = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
 _PAGE_SIZE = 1000
-_WRONG_PASSWORD = "This is not your password."  # noqa: S105
-_WRONG_CODE = "This is not the code that the app shows now."
-_WRONG_OR_USED_CODE = "This code is wrong, or was used before. Wait for the next one."
+_WRONG_PASSWORD = "The password is incorrect."  # noqa: S105
+_WRONG_CODE = "The code is incorrect. Enter the code that the app shows now."
+_WRONG_OR_USED_CODE = "This code is incorrect or was already used. Wait for the next one."
 _FACTOR_REQUIRED = "Your role requires a second factor."
 
 

@@ -447,7 +447,7 @@ _log = logging.getLogger(__name__)
 
 
 class RetriesExhausted(TransactionConflict):
-    text = "Other changes came first, again and again; nothing was stored. Try again shortly."
+    text = "Other changes kept coming first, so nothing was stored. Try again shortly."
 
 
 class _Waiting(NamedTuple):

@@ -98,7 +98,7 @@ class ApiClient:
                 retry_after = None if response is None else response.retry_after
                 await self.sleep(min(retry_after or _RETRY_SECONDS, _MAX_RETRY_SECONDS))
         if response is None:
-            raise SimulationError(f"The Holdfast at {self.url} does not answer any more.")
+            raise SimulationError(f"The Holdfast at {self.url} no longer answers.")
         if response.status >= 500 and response.problem not in _RETRIED_PROBLEMS:
             self.on_server_error(f"{method} {path} was answered with {response.status}.")
         if response.status == 401 and uses_key:
@@ -143,4 +143,4 @@ async def check_server(url: str) -> None:
     if response.status_code == 503:
         raise SimulationError(f"The Holdfast at {url} is not ready yet.")
     if response.status_code != 200 or "x-request-id" not in response.headers:
-        raise SimulationError(f"What answers at {url} is no Holdfast.")
+        raise SimulationError(f"What answers at {url} is not Holdfast.")

@@ -24,7 +24,7 @@ def load_encryption_keys(settings: Settings) -> tuple[str, ...]:
     if settings.database_url is not None:
         raise WrongSetting(
             f"{NAME} is not set, but must be where HOLDFAST_DATABASE_URL is,"
-            " to seal the secrets of endpoints."
+            " to encrypt the secrets of endpoints."
         )
     path = settings.data_dir / FILE
     if not path.exists():

@@ -30,7 +30,7 @@ class BodyTooLarge(HttpError):
 
 
 class ItemTooLarge(BodyTooLarge):
-    text = "One unit of the body is larger than %(limit)s."
+    text = "One of the units in the body is larger than %(limit)s."
 
 
 class QueryTooLarge(BodyTooLarge):
@@ -62,7 +62,7 @@ class UnsupportedMediaType(HttpError):
 class MethodNotAllowed(HttpError):
     def __init__(self, method: str, allowed: Iterable[str]) -> None:
         self.allowed = tuple(allowed)
-        message = "%(method)s is not possible here; possible: %(methods)s."
+        message = "%(method)s is not allowed here; allowed: %(methods)s."
         super().__init__(Message(message, {"method": method, "methods": ", ".join(self.allowed)}))
 
 
@@ -79,7 +79,7 @@ class ForeignForm(HttpError):
 
 
 class ForeignSite(ForeignForm):
-    text = "A page of another site sent this, and that site may not."
+    text = "This was sent by a page of another site, which is not allowed to."
 
 
 def size_text(limit: int) -> str:

@@ -53,7 +53,7 @@ PATTERN_MESSAGES = {
     BUYER_NAME: "This must be a name: printable text with at least two letters.",
     EMAIL_ADDRESS: "This must be an e-mail address.",
     PHONE_NUMBER: "This must be a phone number with 7 to 15 digits.",
-    NO_NUL: "This text holds the character U+0000, which cannot be stored.",
+    NO_NUL: "This text contains the character U+0000, which cannot be stored.",
     WEB_ADDRESS: "This must be an http or https URL.",
 }
 """A pattern cannot say what it asks for, so each has its sentence here."""
@@ -156,7 +156,7 @@ def whole(number: Decimal) -> int:
 def check_text(value: Any) -> Any:
     """Reject text with characters that cannot be stored; other values pass."""
     if isinstance(value, str) and _NOT_STORABLE.search(value):
-        raise FieldError("This text holds a character that cannot be stored.")
+        raise FieldError("This text contains a character that cannot be stored.")
     return value
 
 

@@ -143,9 +143,9 @@ def check_target(target: Path, *, replace: bool) -> None:
     if target.is_dir():
         raise BackupError(f"{target} is a directory; name a file in it.")
     if not target.parent.is_dir():
-        raise BackupError(f"There is no directory {target.parent}; make it first.")
+        raise BackupError(f"There is no directory {target.parent}; create it first.")
     if os.path.lexists(target) and not replace:
-        raise BackupError(f"{target} is there already; name another file, or replace it with --force.")
+        raise BackupError(f"{target} already exists; name another file, or replace it with --force.")
 
 
 def _put_in_place(draft: Path, target: Path, *, replace: bool) -> None:
@@ -191,7 +191,7 @@ def open_backup(path: Path, on_bytes: Callable[[int], None] = lambda _: None) ->
             backup = _check(stack.enter_context(tarfile.TarFile(fileobj=file)), on_bytes)
         except (KeyError, OSError, tarfile.TarError):
             raise BackupError(
-                f"{path} is damaged or not whole; restore another backup, or copy it anew."
+                f"{path} is damaged or incomplete; restore another backup, or copy it again."
             ) from None
         yield backup
 

@@ -123,7 +123,7 @@ def check_version(cluster: Path, version: int) -> None:
         found = (cluster / "PG_VERSION").read_text().strip()
     except FileNotFoundError:
         raise EmbeddedPostgresError(
-            f"{cluster} is no PostgreSQL cluster; move it away, or name another --data."
+            f"{cluster} is not a PostgreSQL cluster; move it away, or name another --data."
         ) from None
     if found != str(version):
         raise EmbeddedPostgresError(

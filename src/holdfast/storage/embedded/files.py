@@ -146,7 +146,7 @@ def make_socket_folder(folder: Path, account: Account | None, mode: int = 0o700)
         with open_descriptor(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW) as descriptor:
             if os.fstat(descriptor).st_uid not in owners:
                 raise EmbeddedPostgresError(
-                    f"{folder} belongs to somebody else, so the database's socket cannot be put there."
+                    f"{folder} belongs to another user, so the database's socket cannot be put there."
                 )
             os.fchmod(descriptor, mode)
             if account is not None:

@@ -16,19 +16,19 @@ from holdfast.web.json import read_json, read_optional_json
 from holdfast.web.request import BODY_LIMIT, JSON, Request
 
 _UNKNOWN_NAME = "extra_forbidden"
-_NO_SUCH_FIELD = "There is no field of this name."
+_NO_SUCH_FIELD = "There is no field with this name."
 
 _MESSAGES = {
     "missing": "This field is required.",
     _UNKNOWN_NAME: _NO_SUCH_FIELD,
     "is_instance_of": "This must be a number.",
     "string_type": "This must be text.",
-    "string_unicode": "This text holds a lone surrogate, which is not a character.",
-    "string_pattern_mismatch": "This text does not have the form that is asked for.",
+    "string_unicode": "This text contains a lone surrogate, which is not a character.",
+    "string_pattern_mismatch": "This text does not have the required format.",
     "string_too_short": "This must have at least %(min_length)s characters.",
     "string_too_long": "This must have at most %(max_length)s characters.",
     "bool_type": "This must be true or false.",
-    "finite_number": "This number is beyond all bounds.",
+    "finite_number": "This number is out of range.",
     "greater_than": "This must be greater than %(gt)s.",
     "greater_than_equal": "This must be at least %(ge)s.",
     "less_than_equal": "This must be at most %(le)s.",

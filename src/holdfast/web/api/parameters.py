@@ -82,7 +82,7 @@ def read_query(request: Request, declared: Sequence[Parameter], faults: list[Fau
                 raise fields.FieldError("This parameter is given twice.")
             seen.add(name)
             if name not in by_name:
-                raise fields.FieldError("There is no parameter of this name here.")
+                raise fields.FieldError("There is no parameter with this name.")
             values[snake_case(name)] = by_name[name].parse(_as_utf_8(sent))
         except fields.FieldError as error:
             shown = name.encode(errors="backslashreplace").decode()
@@ -166,14 +166,14 @@ def text_parameter(description: str, longest: int = LONGEST_TEXT) -> Parameter:
 
 
 def cursor_parameter(codec: pagination.CursorCodec[Any], default: Any = None) -> Parameter:
-    parse = partial(_parse_cursor, codec, "This is not a cursor that a page has given.")
+    parse = partial(_parse_cursor, codec, "This is not a valid cursor.")
     return Parameter(
         parse, _CURSOR_SCHEMA, "`nextCursor` of the page before; without it, the first page.", default
     )
 
 
 def feed_cursor(description: str) -> Parameter:
-    parse = partial(_parse_cursor, pagination.NUMBER_CURSOR, "This is not a cursor that the feed has given.")
+    parse = partial(_parse_cursor, pagination.NUMBER_CURSOR, "This is not a valid cursor of the event feed.")
     return Parameter(parse, _CURSOR_SCHEMA, description)
 
 

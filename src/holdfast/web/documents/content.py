@@ -325,7 +325,7 @@ def buyer_name(booking: Booking, language: Language) -> str:
     if booking.buyer is not None:
         return isolate(booking.buyer.name)
     if booking.buyer_erased_at is None:
-        return language.gettext("The buyer's personal data were erased.")
+        return language.gettext("The buyer's personal data was erased.")
     at = format_time(booking.buyer_erased_at, language)
     return language.gettext("Personal data erased on %(at)s", at=at)
 

@@ -191,7 +191,7 @@ _SAMPLES: tuple[Exception, ...] = (
     errors.InvalidInput(
         [
             Fault("/priceSar", "This must have at most 2 decimals."),
-            Fault("/color", "There is no field of this name."),
+            Fault("/color", "There is no field with this name."),
         ]
     ),
     errors.UnknownProject(PROJECT.slug),
@@ -233,7 +233,7 @@ _SAMPLES: tuple[Exception, ...] = (
     errors.EndpointRemoved(),
     errors.CursorExpired(),
     errors.TooManyRequests(1),
-    errors.TooManyHolds(212, "This visitor holds 3 units already, and 3 is the most at a time."),
+    errors.TooManyHolds(212, "This visitor already holds 3 units, and the limit is 3."),
     errors.HeldTooRecently(41, "Your hold of this unit has just lapsed; wait for a moment."),
     errors.DatabaseUnavailable(),
     errors.Overloaded(),

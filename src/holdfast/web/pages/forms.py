@@ -79,7 +79,7 @@ class Form:
 def parse_fields(text: bytes, at_most: int = PUBLIC_FIELDS) -> list[tuple[str, str]]:
     """Return the fields of a form or a query. A NUL or broken UTF-8 is no text that anybody typed."""
     if b"%00" in text or b"\x00" in text:
-        raise MalformedBody("The form holds a character that cannot be kept.")
+        raise MalformedBody("The form contains a character that cannot be stored.")
     if text.count(b"&") >= at_most:
         raise TooManyFields(at_most)
     try:
@@ -93,7 +93,7 @@ async def read_form(request: Request, limit: int = BODY_LIMIT, fields: int = SIG
     # Only a form with a file is larger than others.
     if limit > BODY_LIMIT and content_type.split(";")[0].strip().lower() == MULTIPART:
         if len(content_type) > _LONGEST_PART_HEADER:
-            raise MalformedBody("The form is not what a browser sends.")
+            raise MalformedBody("The form is not in the format that browsers send.")
         return await read_multipart(request, limit, PUBLIC_FIELDS)
     request.require_media_type((URLENCODED,))
     return Form(parse_fields(await request.read_body(limit), fields))
@@ -122,7 +122,7 @@ async def read_multipart(request: Request, limit: int, at_most: int) -> Form:
         _, options = parse_options_header(request.header_values[b"content-type"])
         boundary = options.get(b"boundary")
         if not boundary:
-            raise MalformedBody("The form is not what a browser sends.")
+            raise MalformedBody("The form is not in the format that browsers send.")
         # The whole file stays in memory, where it is checked.
         config = {
             "MAX_MEMORY_FILE_SIZE": limit,
@@ -139,10 +139,10 @@ async def read_multipart(request: Request, limit: int, at_most: int) -> Form:
             await asyncio.sleep(0)
         parser.finalize()
         if not ended.is_set():
-            raise MalformedBody("The form ends in the middle.")
+            raise MalformedBody("The form is incomplete.")
         return _parsed_form(parts)
     except (FormParserError, UnicodeDecodeError):
-        raise MalformedBody("The form is not what a browser sends.") from None
+        raise MalformedBody("The form is not in the format that browsers send.") from None
 
 
 def _parsed_form(parts: Sequence[Field | File]) -> Form:
@@ -159,7 +159,7 @@ def _parsed_form(parts: Sequence[Field | File]) -> Form:
             continue
         value = (part.value or b"").decode()
         if "\x00" in name + value:
-            raise MalformedBody("The form holds a character that cannot be kept.")
+            raise MalformedBody("The form contains a character that cannot be stored.")
         fields.append((name, value))
     return Form(fields, uploads)
 

@@ -127,6 +127,8 @@ class Language(NamedTuple):
 
     def ago(self, at: datetime, now: datetime) -> str:
         """Format a time relative to ``now``: 3 minutes ago, in 2 hours."""
+        if abs(at - now) < timedelta(seconds=1):
+            return self.gettext("now")
         return self._in_digits(format_timedelta(at - now, add_direction=True, locale=self.code))
 
     def duration(self, seconds: float) -> str:

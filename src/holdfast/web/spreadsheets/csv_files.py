@@ -21,7 +21,7 @@ BYTE_ORDER_MARK = "\ufeff"
 """Without it Excel takes UTF-8 for another encoding."""
 DELIMITERS = (",", ";", "\t", "|")
 
-ENDLESS_CELL = "A cell of the file never ends; look for a quotation mark too many."
+ENDLESS_CELL = "A quoted cell of the file is never closed; look for an extra quotation mark."
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _NAMED_DELIMITER = re.compile(r"sep=(.)\r?\n")

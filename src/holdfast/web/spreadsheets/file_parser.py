@@ -29,8 +29,8 @@ MAX_CHARACTERS = 256 * 1024**2
 
 TOO_MANY_ROWS = Message("The file has more than %(limit)s rows; split it.", {"limit": MAX_ROWS})
 TOO_MANY_COLUMNS = Message("The file has more than %(limit)s columns.", {"limit": MAX_COLUMNS})
-EMPTY = "There is nothing in the file."
-TOO_MUCH_MEMORY = "The file is too large to be read; split it, or save it as CSV."
+EMPTY = "The file is empty."
+TOO_MUCH_MEMORY = "The file is too large to read; split it, or save it as CSV."
 
 _ZIP, _COMPOUND = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _PREVIEW_LENGTH = 80
@@ -102,7 +102,7 @@ class _Parser:
         if len(cells) > MAX_COLUMNS:
             raise UnreadableFile(TOO_MANY_COLUMNS)
         if characters > CHARACTERS_A_ROW:
-            message = "Row %(number)s of the file is longer than any unit can be."
+            message = "Row %(number)s of the file is too long."
             raise UnreadableFile(Message(message, {"number": number}))
         if self._characters > MAX_CHARACTERS:
             raise UnreadableFile(TOO_LARGE)

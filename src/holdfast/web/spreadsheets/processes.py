@@ -22,8 +22,8 @@ from holdfast.web.spreadsheets.workbook_writer import END, Heading, encode_frame
 
 FILE_FIELD = "/file"
 
-READ_FAILED = "The file takes too much to be read; split it, or save it as CSV."
-WRITE_FAILED = "The workbook could not be written at this moment; try again later, or export CSV."
+READ_FAILED = "The file is too complex to read; split it, or save it as CSV."
+WRITE_FAILED = "The workbook could not be written right now; try again later, or export CSV."
 
 _PARSER = (sys.executable, "-I", "-m", "holdfast.web.spreadsheets.file_parser")
 _WRITER = (sys.executable, "-I", "-m", "holdfast.web.spreadsheets.workbook_writer")

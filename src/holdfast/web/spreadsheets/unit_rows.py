@@ -116,7 +116,7 @@ class RowParser:
             return [fault]
         first = self._row_numbers.setdefault(code, number)
         if first != number:
-            return [Fault("/code", Message("This code stands in row %(row)s already.", {"row": first}))]
+            return [Fault("/code", Message("This code is already in row %(row)s.", {"row": first}))]
         return []
 
     def _body(self, cells: list[Cell], faults: list[Fault]) -> dict[str, Any]:

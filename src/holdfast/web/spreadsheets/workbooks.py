@@ -24,8 +24,8 @@ from holdfast.web.spreadsheets.csv_files import UnreadableFile
 
 MAX_UNPACKED_BYTES = 512 * 1024**2
 
-PROTECTED = "The file is protected by a password, or an old .xls; save it as .xlsx without one."
-NOT_A_WORKBOOK = "The file is damaged, or no XLSX workbook."
+PROTECTED = "The file is password-protected or in the old .xls format; save it as .xlsx without a password."
+NOT_A_WORKBOOK = "The file is damaged or not an XLSX workbook."
 TOO_LARGE = "The file is too large when it is unpacked."
 
 _MAX_MEMBERS = 2000

@@ -94,7 +94,7 @@ def test_every_fault_of_a_query_is_told_at_once(desk: Desk) -> None:
         {"status": "OPEN", "project": "X", "unitCode": "x" * 51, "limit": "0", "cursor": "x", "more": "1"},
     ):
         refusal = invalid(desk.http.get(BOOKINGS, params=query), *(f"/query/{name}" for name in query))
-    assert "This is not a cursor that a page has given." in str(refusal["errors"])
+    assert "This is not a valid cursor." in str(refusal["errors"])
     names = ("status", "project", "unitCode", "limit", "cursor")
     not_text = "&".join(f"{name}=%FF" for name in names)
     invalid(desk.http.get(f"{BOOKINGS}?{not_text}"), *(f"/query/{name}" for name in names))
@@ -364,7 +364,7 @@ def test_who_is_still_buying_or_owed_money_is_not_erased(stored: Unit, desk: Des
     refusal = conflict(
         desk.act_on_booking(held.reference, "erase-buyer"), "transition-not-allowed", "reserved"
     )
-    assert "has to end or be sold" in refusal["detail"]
+    assert "must end or be sold" in refusal["detail"]
     desk.did_to_booking(held.reference, "cancel")
     refusal = conflict(
         desk.act_on_booking(held.reference, "erase-buyer"), "transition-not-allowed", "available"

@@ -84,7 +84,7 @@ def test_a_second_payment_is_refused_and_says_which_to_pay_back(
     first, second = a_payment(), a_payment()
     till.told(first, signed.read())
     body = conflict(till.tell(second, signed.read()), "transition-not-allowed", "reserved")
-    assert body["detail"] == f"The deposit was paid by the payment {first}: pay {second} back to the buyer."
+    assert body["detail"] == f"The deposit was paid by the payment {first}: refund {second} to the buyer."
     assert till.told(first, signed.read()) == "reserved"
     (warning,) = logged(f'"paymentId":"{second}"')
     assert '"level":"warning"' in warning

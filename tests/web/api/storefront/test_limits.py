@@ -129,7 +129,7 @@ def test_a_share_counts_the_buyers_of_one_project_and_of_units_that_can_be_held(
         ]
         assert [answer.status_code for answer in asked] == [201, 201, 201, 429, 429]
         detail = too_many(asked[-1], TOO_MANY_HOLDS, 300)
-        assert detail == "Your network holds 3 units already, and 3 is the most at a time."
+        assert detail == "Your network already holds 3 units, and the limit is 3."
         assert coming_from(limited.http, "192.0.2.9").ask(elsewhere[0]).status_code == 201
         assert coming_from(limited.http, "192.0.3.1").ask(units[-1]).status_code == 201
 

@@ -48,8 +48,8 @@ def test_a_new_password_needs_the_old_one_is_long_and_typed_twice(nora: Person) 
     fields = {"password": PASSWORD, "newPassword": NEW_PASSWORD, "again": NEW_PASSWORD}
     for wrong, told in (
         ({"newPassword": "short", "again": "short"}, "12 to 200"),
-        ({"again": NEW_PASSWORD + "x"}, "not the same"),
-        ({"password": "not mine at all"}, "This is not your password."),
+        ({"again": NEW_PASSWORD + "x"}, "do not match"),
+        ({"password": "not mine at all"}, "The password is incorrect."),
     ):
         page = nora.refused(f"{ACCOUNT}/password", {**fields, **wrong})
         assert told in page
@@ -60,7 +60,7 @@ def test_a_new_password_needs_the_old_one_is_long_and_typed_twice(nora: Person) 
 def test_a_second_factor_is_set_up_confirmed_and_removed(nora: Person) -> None:
     path, wrong = f"{ACCOUNT}/second-factor", {"password": "not mine at all"}
     nora.refused(f"{path}/confirm", {"code": "123456"})
-    assert "This is not your password." in nora.refused(path, wrong)
+    assert "The password is incorrect." in nora.refused(path, wrong)
     page = nora.done(path, {"password": PASSWORD})
     secret = offered_secret(page)
     assert '<path class="qr-ink" d="M' in page
@@ -68,12 +68,12 @@ def test_a_second_factor_is_set_up_confirmed_and_removed(nora: Person) -> None:
     assert "This is not the code" in page
     assert offered_secret(page) == secret
     page = nora.done(f"{path}/confirm", {"code": code_now(secret)})
-    assert "From now on you sign in with password and code." in page
+    assert "You now sign in with your password and a code." in page
     assert secret[:4] + " " not in page
-    assert "This is not your password." in nora.refused(f"{path}/remove", wrong)
+    assert "The password is incorrect." in nora.refused(f"{path}/remove", wrong)
     right = {"password": PASSWORD, "code": code_now(secret, 1)}
     page = nora.refused(f"{path}/remove", {**right, "code": code_now(secret)})
-    assert "This code is wrong, or was used before." in page
+    assert "This code is incorrect or was already used." in page
     page = nora.done(f"{path}/remove", right)
     assert "The second factor was removed. All other sessions have ended." in page
 
@@ -91,18 +91,18 @@ def test_staff_of_a_role_that_requires_a_second_factor_set_it_up_before_anything
         "event: ended"
     )
     page = sami.see(ACCOUNT)
-    assert missing(page, "Your role requires a second factor.", "Present password", "Sign out") == []
+    assert missing(page, "Your role requires a second factor.", "Current password", "Sign out") == []
     assert [
         text for text in ("New password", "/backoffice/bookings", "sign-out-elsewhere") if text in page
     ] == []
     page = sami.done(f"{ACCOUNT}/preferences", {"language": "ar", "digits": "latn", "theme": "auto"})
     assert "دورك يتطلب التحقق بخطوتين." in page
     sami.done(f"{ACCOUNT}/preferences", {"language": "en", "digits": "latn", "theme": "auto"})
-    assert "This is not your password." in sami.refused(f"{ACCOUNT}/second-factor", {"password": "not mine"})
+    assert "The password is incorrect." in sami.refused(f"{ACCOUNT}/second-factor", {"password": "not mine"})
     secret = offered_secret(sami.done(f"{ACCOUNT}/second-factor", {"password": PASSWORD}))
     assert "This is not the code" in sami.refused(f"{ACCOUNT}/second-factor/confirm", {"code": "000000x"})
     page = sami.done(f"{ACCOUNT}/second-factor/confirm", {"code": code_now(secret)})
-    assert missing(page, "From now on you sign in with password and code.", "/backoffice/bookings") == []
+    assert missing(page, "You now sign in with your password and a code.", "/backoffice/bookings") == []
     assert "second-factor/remove" not in page
     sami.see("/backoffice/projects")
     removal = {"password": PASSWORD, "code": code_now(secret, 1)}

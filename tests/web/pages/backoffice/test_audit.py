@@ -44,7 +44,7 @@ def test_an_entry_tells_who_did_what_to_what_and_what_it_was_before(
 ) -> None:
     desk.did(stored, "archive")
     page = admin.see(of_project(stored.project))
-    told = ("Moved to the archive", stored.code, "Available → became Unavailable", "a key of the tests")
+    told = ("Moved to archive", stored.code, "Available → became Unavailable", "a key of the tests")
     assert missing(rows(page)[0], *told) == []
     assert f'href="/backoffice/projects/{stored.project.slug}/units/{stored.code}"' in page
     page = arab.see(of_project(stored.project))
@@ -55,7 +55,7 @@ def test_an_entry_tells_who_did_what_to_what_and_what_it_was_before(
 def test_what_staff_do_on_pages_is_put_down_to_them(admin: Person, sales: Person, project: Project) -> None:
     sales.done(f"/backoffice/projects/{project.slug}/settings", {"name": "Renamed", "holdSeconds": "90"})
     (latest, *_) = rows(admin.see(of_project(project)))
-    told = (sales.email, "Settings changed", "A hold lasts – nothing → became 90 seconds")
+    told = (sales.email, "Settings changed", "Hold time – nothing → became 90 seconds")
     assert missing(latest, *told) == []
 
 
@@ -104,7 +104,7 @@ def test_a_rare_filter_says_how_far_it_has_looked(admin: Person, sql: Sql) -> No
     sql.execute(INSERT, uuid4(), uuid4(), start + timedelta(hours=1), "other@example.com", MAX_SCANNED)
     page = admin.see(f"{AUDIT}?until=2002-01-03T00:00&actor={quote(rare)}")
     assert rows(page) == []
-    assert "Looked back as far as 1 Jan 2002" in unescape(re.sub(r"<[^>]+>", "", page))
+    assert "Searched back to 1 Jan 2002" in unescape(re.sub(r"<[^>]+>", "", page))
     assert len(rows(admin.see(next_page(page) or ""))) == 1
 
 

@@ -66,7 +66,7 @@ def test_deliveries_are_filtered(viewer: Person, registrar: Registrar, sql: Sql)
     ):
         page = viewer.see(f"{DELIVERIES}?endpoint={endpoint['id']}&{query}")
         assert (str(delivery_id) in listed(page)) is is_there, query
-        assert is_there or "There are none that fit." in page or "Nothing found yet" in page
+        assert is_there or "No deliveries match the filters." in page or "Nothing found so far" in page
     assert listed(viewer.see(f"{DELIVERIES}?endpoint={uuid4()}")) == []
 
 
@@ -103,11 +103,11 @@ def test_a_delivery_is_shown_as_sent(viewer: Person, arab: Person, registrar: Re
         f'\n\n{{"id":"{delivery_id}"',
         f"500\nX-Odd: {EVIL}\n\n{EVIL}",
         "The receiver answered 500.", str(secret_id), "203.0.113.7",
-        "000000  ff 00 50 4e 47 1b 5b 33 31 6d", "..PNG.[31m", "There was more",
+        "000000  ff 00 50 4e 47 1b 5b 33 31 6d", "..PNG.[31m", "The body is longer",
     )  # fmt: skip
     assert missing(unescape(page), *told) == []
     timeline = page.partition('class="timeline"')[2]
-    steps = ("Asked for", "3 minutes later", "Attempt 1", "Attempt 2", "Failed")
+    steps = ("Requested", "3 minutes later", "Attempt 1", "Attempt 2", "Failed")
     places = [timeline.index(text) for text in steps]
     assert places == sorted(places)
     page = arab.see(f"{DELIVERIES}/{delivery_id}")
@@ -140,7 +140,7 @@ def test_causes_are_translated(viewer: Person, arab: Person, registrar: Registra
     (delivery_id,) = failed(sql, registrar.add(paused=True)["id"])
     attempted(sql, delivery_id, answer=None, cause="The certificate has expired.")
     page = viewer.see(f"{DELIVERIES}/{delivery_id}")
-    assert missing(page, "The certificate has expired.", "The request was never written") == []
+    assert missing(page, "The certificate has expired.", "No request was sent") == []
     assert "Copy as curl" not in page
     attempted(sql, delivery_id, 2, cause="The receiver answered 502.")
     attempted(sql, delivery_id, 3, cause=Message("The receiver answered %(code)s.", {"code": 503}))
@@ -178,10 +178,10 @@ def test_a_delivery_is_sent_again_with_the_same_id_and_bytes(
     path = f"{DELIVERIES}/{delivery_id}"
     assert "/resend" not in viewer.see(path)
     assert "has it already and gets it once more" in integrator.see(path)
-    assert "It is being sent again" in integrator.done(f"{path}/resend")
+    assert "The delivery is being resent" in integrator.done(f"{path}/resend")
     assert inbox.next().body == first.body
     registrar.ended(delivery_id, 2)
-    assert "resent by hand" in integrator.see(path)
+    assert "resent manually" in integrator.see(path)
 
 
 def test_what_has_no_endpoint_or_never_was_is_not_sent_again(admin: Person, registrar: Registrar) -> None:
@@ -191,7 +191,7 @@ def test_what_has_no_endpoint_or_never_was_is_not_sent_again(admin: Person, regi
     page = admin.see(path)
     assert missing(page, "Gone away", "The endpoint was removed.") == []
     assert "/resend" not in page
-    assert "nothing can be sent to it any more" in admin.done(f"{path}/resend")
+    assert "so nothing can be sent to it" in admin.done(f"{path}/resend")
     path = f"{DELIVERIES}/{UUID(int=1)}"
     admin.see(path, 404)
     admin.see(f"{path}/result", 303)
@@ -219,16 +219,16 @@ def test_failed_deliveries_are_counted_first_and_sent_again_once_that_is_confirm
     made = set(map(str, failed(sql, endpoint["id"], 3)))
     path = recovery_of(endpoint)
     assert "since" in integrator.see(path)
-    assert "Say since when." in integrator.see(f"{path}?since=yesterday", 422)
+    assert "Enter a date and time." in integrator.see(f"{path}?since=yesterday", 422)
     for query in (f"since={since(timedelta(hours=-1))}", f"since={since()}&event=unit.sold"):
-        assert "Nothing failed since then" in integrator.see(f"{path}?{query}")
+        assert "No deliveries failed since then" in integrator.see(f"{path}?{query}")
     assert form_of(integrator.see(f"{path}?since={since()}&event=ping"))["event"] == "ping"
     page = integrator.see(f"{path}?since={since()}")
     assert "3 deliveries failed since then" in page
     for name in ("since", "until", "total", "resent"):
         integrator.refused(path, {**form_of(page), name: "nonsense"}, 400)
     assert sql.value(PENDING, endpoint["id"]) == 0
-    assert "3 failed deliveries are being sent again." in integrator.done(path, form_of(page))
+    assert "3 failed deliveries are being resent." in integrator.done(path, form_of(page))
     assert {inbox.next().event["id"] for _ in range(3)} == made
 
 
@@ -238,11 +238,11 @@ def test_many_are_sent_again_step_by_step(admin: Person, registrar: Registrar, s
     path = recovery_of(endpoint)
     answer = admin.submit(path, form_of(admin.see(f"{path}?since={since()}")))
     assert answer.status_code == 200
-    assert "1,000 of 1,005 are on their way again" in answer.text
+    assert "1,000 of 1,005 resent" in answer.text
     assert sql.value(PENDING, endpoint["id"]) == RESENT_AT_ONCE
     admin.headers.update(PART)
     ended = admin.submit(path, form_of(answer.text))
     del admin.headers["hx-request"]
     assert ended.headers["hx-redirect"] == path.removesuffix("/recover")
     assert sql.value(PENDING, endpoint["id"]) == RESENT_AT_ONCE + 5
-    assert "1,005 failed deliveries are being sent again." in admin.see(ended.headers["hx-redirect"])
+    assert "1,005 failed deliveries are being resent." in admin.see(ended.headers["hx-redirect"])

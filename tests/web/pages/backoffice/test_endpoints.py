@@ -55,11 +55,11 @@ def test_faults_of_a_form_stand_beside_its_fields(admin: Person, arab: Person, s
     assert missing(page, *told, f'value="{url}"', 'aria-invalid="true"', "Portal ERP") == []
     assert sql.value("select count(*) from endpoint where url = $1", url) == 0
     changes: dict[str, dict[str, str]] = {
-        "An endpoint needs a URL.": {"url": ""},
+        "Enter a URL.": {"url": ""},
         "https": {"url": "http://example.com/hook"},
         "This must be at least 1.": {"maxInFlight": "0"},
-        "A ping cannot be chosen": {"event": "ping"},
-        "One of these projects is not there.": {"reach": "some", "project": "no-such-project"},
+        "A ping cannot be selected": {"event": "ping"},
+        "One of these projects does not exist.": {"reach": "some", "project": "no-such-project"},
     }
     for fault, changed in changes.items():
         assert fault in admin.refused(NEW, fields(**changed))
@@ -93,7 +93,7 @@ def test_an_endpoint_is_changed_by_its_form(admin: Person, registrar: Registrar,
     assert 'value="Other"' in admin.refused(form, fields(description="Other", url="nonsense"))
     assert registrar.read(endpoint["id"])["description"] == "Before"
     changes = fields(description="After", reach="some", project=project.slug, maxInFlight="7")
-    assert "The endpoint is changed." in admin.done(form, changes)
+    assert "Endpoint saved." in admin.done(form, changes)
     changed = registrar.read(endpoint["id"])
     assert (changed["description"], changed["projects"]) == ("After", [project.slug])
     assert (changed["events"], changed["ordered"], changed["maxInFlight"]) == (EVENTS, False, 7)
@@ -101,7 +101,7 @@ def test_an_endpoint_is_changed_by_its_form(admin: Person, registrar: Registrar,
 
 def test_an_endpoint_is_paused_resumed_and_given_a_new_secret(admin: Person, registrar: Registrar) -> None:
     endpoint = registrar.add()
-    assert "Events are kept for it" in admin.done(f"{own(endpoint)}/pause")
+    assert "Its events are kept until you resume it" in admin.done(f"{own(endpoint)}/pause")
     assert registrar.read(endpoint["id"])["paused"] is True
     assert "/resume" in admin.see(own(endpoint))
     admin.done(f"{own(endpoint)}/resume")
@@ -110,7 +110,7 @@ def test_an_endpoint_is_paused_resumed_and_given_a_new_secret(admin: Person, reg
     assert answer.headers["cache-control"] == "no-store"
     (secret,) = set(SECRET.findall(answer.text))
     assert secret != endpoint["secret"]
-    assert "signs nothing any more" in answer.text
+    assert "is no longer used for signing" in answer.text
     assert registrar.read(endpoint["id"])["secretId"] != endpoint["secretId"]
 
 
@@ -136,7 +136,7 @@ def test_a_removed_endpoint_leads_to_its_deliveries(admin: Person, registrar: Re
     endpoint = registrar.add(description="To go", paused=True)
     deliveries = [registrar.ping(endpoint["id"])["id"] for _ in range(2)]
     assert "2 pending deliveries are cancelled" in admin.see(own(endpoint))
-    assert "To go is removed" in admin.done(f"{own(endpoint)}/remove")
+    assert "To go was removed" in admin.done(f"{own(endpoint)}/remove")
     assert own(endpoint) not in admin.see(WEBHOOKS)
     answer = admin.look(own(endpoint))
     assert answer.status_code == 303
@@ -184,7 +184,7 @@ def test_the_feed_is_held_against_the_deliveries(
     endpoint = registrar.add(inbox.url)
     assert stored.patch({"status": "unavailable"}).status_code == 200
     inbox.next()
-    assert "Agrees: nothing is missing" in admin.see(f"{own(endpoint)}/reconciliation")
+    assert "Matches: nothing is missing" in admin.see(f"{own(endpoint)}/reconciliation")
     part = admin.see(f"{own(endpoint)}/reconciliation", 200, **PART)
     assert "Agrees" in part
     assert "<html" not in part

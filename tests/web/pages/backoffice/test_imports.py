@@ -81,9 +81,9 @@ def test_every_bad_row_is_told_with_its_reason(sales: Person, arab: Person, proj
         ("2", "A-1", "Area", "x", "This is not a number."),
         ("2", "A-1", "Price", "-5", "This must be at least 0."),
         ("3", "", "Code", "empty", "The row has no code."),
-        ("4", "A-1", "Code", "A-1", "This code stands in row 2 already."),
+        ("4", "A-1", "Code", "A-1", "This code is already in row 2."),
         ("4", "A-1", "Price", "1.234", "This must have at most 2 decimals."),
-        ("6", "A-2", "Code", "A-2", "This code stands in row 5 already."),
+        ("6", "A-2", "Code", "A-2", "This code is already in row 5."),
     ]
     assert "استيراد" in arab.see(files.import_path(project))
     _, page = files.checked(arab, project, text)
@@ -94,9 +94,9 @@ def test_every_bad_row_is_told_with_its_reason(sales: Person, arab: Person, proj
 def test_a_file_that_cannot_be_read_is_refused_in_plain_words(sales: Person, project: Project) -> None:
     for content, message in (
         (b"", "Choose a file."),
-        (b"PK\x03\x04rubbish", "The file is damaged, or no XLSX workbook."),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "The file is protected by a password, or an old .xls"),
-        (b'Code,Price\r\n"A-1,5\r\n', "A cell of the file never ends"),
+        (b"PK\x03\x04rubbish", "The file is damaged or not an XLSX workbook."),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "The file is password-protected or in the old .xls format"),
+        (b'Code,Price\r\n"A-1,5\r\n', "A quoted cell of the file is never closed"),
     ):
         answer = files.send_file(sales, project, content)
         assert (answer.status_code, message in answer.text) == (422, True)
@@ -125,8 +125,8 @@ def test_a_choice_that_cannot_work_is_told_beside_it(sales: Person, project: Pro
     fields = files.chosen(sales.see(address))
     for changed, message in (
         ({"column0": ""}, "Choose the column with the unit codes."),
-        ({"column1": "code"}, "Another column is already used for this."),
-        ({"absent": "clear"}, "This cannot be cleared"),
+        ({"column1": "code"}, "Another column is already imported as this field."),
+        ({"absent": "clear"}, "This field cannot be cleared"),
     ):
         assert message in sales.refused(f"{address}/check", {**fields, **changed})
     nonsense = {"sheet": "9", "heading": "-1", "column0": "colour", "column1": "code" * 99, "sign": "x"}

@@ -65,10 +65,10 @@ def test_a_form_with_faults_comes_back_as_filled_in_and_tells_all(admin: Person,
     name = "Typed “as is” <b>"
     for fields, *told in (
         ({"name": "x" * 201}, "A name is printable text of 1 to 200 characters."),
-        ({"name": name, "scope": "root"}, "A key has at least one scope."),
-        ({"name": name, "reach": "some", "project": "no-such"}, "One of these projects is not there."),
-        ({"name": name, "expires": "0"}, "Choose one of these."),
-        ({"name": name, "expires": "a year"}, "Choose one of these."),
+        ({"name": name, "scope": "root"}, "A key needs at least one scope."),
+        ({"name": name, "reach": "some", "project": "no-such"}, "One of these projects does not exist."),
+        ({"name": name, "expires": "0"}, "Choose one of the options."),
+        ({"name": name, "expires": "a year"}, "Choose one of the options."),
         (
             {"scope": [], "reach": "some"},
             "This field is required.",
@@ -87,7 +87,7 @@ def test_an_integrator_has_keys_for_integration_alone(admin: Person, integrator:
     assert re.findall(r'name="scope" value="(\w+)"', integrator.see(NEW)) == ["integration"]
     for scope in ("payments", "backoffice", "admin"):
         page = integrator.refused(NEW, {"name": "too much", "scope": scope, "reach": "all"})
-        assert f"You may not issue a key with the scope {scope}." in page
+        assert f"You cannot issue a key with the scope {scope}." in page
     assert sql.rows(LATEST, "too much") == []
     issue(admin, name="Of the back office", scope="backoffice")
     issue(integrator, name="Of the integrator")
@@ -95,7 +95,7 @@ def test_an_integrator_has_keys_for_integration_alone(admin: Person, integrator:
     page = integrator.see(KEYS)
     assert f"{KEYS}/{own}/revoke" in page
     assert f"{KEYS}/{theirs}/revoke" not in page
-    assert "only an admin may revoke it" in integrator.done(f"{KEYS}/{theirs}/revoke")
+    assert "only an admin can revoke it" in integrator.done(f"{KEYS}/{theirs}/revoke")
     assert sql.value("select revoked_at from api_key where id = $1", theirs) is None
     assert "is revoked" in integrator.done(f"{KEYS}/{own}/revoke")
 

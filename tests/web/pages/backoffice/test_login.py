@@ -100,7 +100,7 @@ def test_a_wrong_password_and_an_unknown_account_have_the_same_answer(stranger: 
     pages = []
     for typed in (email, '"><img onerror=x>@example.com'):
         answer = sign_in(stranger, typed, "not this one")
-        assert (answer.status_code, "is not right" in answer.text) == (422, True)
+        assert (answer.status_code, "is incorrect" in answer.text) == (422, True)
         assert missing(answer.text, "not this one", "<img") == ["not this one", "<img"]
         pages.append(unescape(answer.text).replace(typed, "…"))
     # The time, and a token that is another one in each response.
@@ -185,8 +185,8 @@ def test_by_a_set_up_link_a_person_chooses_a_password_and_is_in(
     assert "Welcome, Sami" in newcomer.see(path)
     for password, again, told in (
         ("short", "short", "12 to 200 characters"),
-        ("password1234", "password1234", "anybody would try"),
-        (PASSWORD, "a horse of leaf", "not the same"),
+        ("password1234", "password1234", "too easy to guess"),
+        (PASSWORD, "a horse of leaf", "do not match"),
         ("", "", "12 to 200 characters"),
     ):
         page = newcomer.refused(path, {"password": password, "again": again}, on=path)

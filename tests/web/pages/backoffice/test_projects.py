@@ -74,7 +74,7 @@ def test_a_form_with_a_fault_comes_back_as_filled_in(sales: Person, sql: Sql, pr
     before = sql.value("select count(*) from project")
     for name, slug, told in (
         ("", "", "This field is required."),
-        ("الياسمين", "", "Give it an address in Latin letters and digits."),
+        ("الياسمين", "", "Enter an address of Latin letters and digits."),
         ("Palm Court", "Palm Court", "slug"),
         ("x" * 201, "long-name", "This must have at most 200 characters."),
         ("Again", project.slug, f"There is already a project {project.slug}."),
@@ -93,12 +93,15 @@ def test_a_slug_is_suggested_from_what_is_latin() -> None:
 
 def test_settings_are_saved_and_may_be_the_servers_own(sales: Person, project: Project, sql: Sql) -> None:
     page = sales.see(settings(project))
-    own = ("Empty: as the server has it, 5 minutes.", "Empty: as the server has it, 14 days.")
+    own = (
+        "If empty, the server's default applies: 5 minutes.",
+        "If empty, the server's default applies: 14 days.",
+    )
     assert missing(page, *own) == []
     fields = {"name": EVIL, "holdSeconds": "600", "reservationDays": "٧٫٥"}
     for _ in range(2):
         page = sales.done(settings(project), fields)
-    assert missing(page, "The settings are saved.", 'value="600"', 'value="7.5"', "&lt;img onerror") == []
+    assert missing(page, "Settings saved.", 'value="600"', 'value="7.5"', "&lt;img onerror") == []
     assert "<img" not in page
     assert sql.row(ROW, project.slug) == {"name": EVIL, "hold_seconds": 600.0, "reservation_days": 7.5}
     entries = "select count(*) from audit_entry where subject_id = $1 and action = 'settle'"

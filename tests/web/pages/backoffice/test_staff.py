@@ -47,7 +47,7 @@ def test_what_is_wrong_stands_beside_its_field_and_adds_nobody(
 ) -> None:
     before = sql.value("select count(*) from staff")
     for email, name, status, told in (
-        ("nobody", "X", 422, "An e-mail address has an @"),
+        ("nobody", "X", 422, "An e-mail address must have an @"),
         ("a@b.example", " ", 422, "A name is printable text"),
         (sales.email.upper(), "X", 409, "There is already a member of staff"),
     ):

@@ -38,7 +38,7 @@ routes = ApiRoutes(PREFIX, "Webhooks", key_guard(Permission.MANAGE_WEBHOOKS))
 
 def _reject_ping(value: str) -> str:
     if value == PING:
-        raise fields.FieldError("A ping cannot be chosen: it goes to its endpoint in any case.")
+        raise fields.FieldError("A ping cannot be selected: it is always sent to its endpoint.")
     return value
 
 

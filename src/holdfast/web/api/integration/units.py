@@ -353,7 +353,7 @@ class _BulkRun:
 def _reserve(sent: _SentUnits, size: int, announced: int) -> None:
     others = sum(_body_sizes.values()) - _body_sizes.get(sent, 0)
     if others + max(size, announced) > BULK_MEMORY_LIMIT:
-        raise errors.Overloaded("Too many large bodies are being stored, and nothing of this one was.")
+        raise errors.Overloaded("Too many large bodies are being stored, so this one was not.")
     _body_sizes[sent] = size  # What is announced may never come, and must not keep others out.
 
 

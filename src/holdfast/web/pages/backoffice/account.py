@@ -60,7 +60,7 @@ async def rename(request: StaffRequest) -> Response:
 async def set_preferences(request: StaffRequest) -> Response:
     language, digits, theme = (request.form.text(name) for name in Preferences._fields)
     if language not in LANGUAGES or digits not in DIGITS or theme not in tuple(Theme):
-        raise MalformedBody("The form does not say what is preferred.")
+        raise MalformedBody("The form has no preferences.")
     preferences = Preferences(language, digits, Theme(theme))
     await request.services.accounts.set_preferences(request.staff.id, preferences)
     return request.redirect(ACCOUNT)
@@ -70,7 +70,7 @@ async def set_preferences(request: StaffRequest) -> Response:
 async def change_password(request: StaffRequest) -> Response:
     form = request.form
     if form.raw("newPassword") != form.raw("again"):
-        faults = {"again": request._("The two passwords are not the same.")}
+        faults = {"again": request._("The passwords do not match.")}
         return await show_account(request, 422, failed_form="password", faults=faults)
     change = request.services.accounts.change_password(
         _own_account(request), form.raw("password"), form.raw("newPassword")
@@ -88,7 +88,7 @@ async def offer_second_factor(request: StaffRequest) -> Response:
 @pages.post("/account/second-factor/confirm", back_to="/account")
 async def confirm_second_factor(request: StaffRequest) -> Response:
     change = request.services.accounts.confirm_factor(_own_account(request), request.form.text("code"))
-    notice = request._("From now on you sign in with password and code. All other sessions have ended.")
+    notice = request._("You now sign in with your password and a code. All other sessions have ended.")
     return await _change(request, "confirm", change, notice)
 
 

@@ -70,7 +70,7 @@ async def issue_key(request: StaffRequest) -> Response:
     except InvalidInput as error:
         return await show_new_key(request, 422, request.faults(error))
     except UnknownProject:
-        faults = {"projects": request._("One of these projects is not there.")}
+        faults = {"projects": request._("One of these projects does not exist.")}
         return await show_new_key(request, 422, faults)
     call = _first_call(request.context.public_url, issued)
     return await request.render("keys_issued.html", 201, issued=issued, call=call)
@@ -79,10 +79,10 @@ async def issue_key(request: StaffRequest) -> Response:
 @pages.post("/settings/api/keys/{id}/revoke", Permission.MANAGE_KEYS)
 async def revoke_key(request: StaffRequest, key_id: UUID) -> Response:
     if not _may_revoke(request, await api_keys.find(request.services.database, key_id)):
-        notice = request._("This key opens more than you may give, so only an admin may revoke it.")
+        notice = request._("This key has more access than you can grant, so only an admin can revoke it.")
         return await request.redirect_with_notice(KEYS, notice, "refused")
     key = await api_keys.revoke(request.services.database, key_id, request.author)
-    notice = request._("The key %(name)s is revoked: it opens nothing any more.", name=key.name)
+    notice = request._("The key %(name)s was revoked and no longer works.", name=key.name)
     return await request.redirect_with_notice(KEYS, notice)
 
 
@@ -93,11 +93,11 @@ def _parse_form(request: StaffRequest) -> NewApiKey:
     slugs = tuple(form.all("project")) if form.text("reach") == "some" else None
     faults: list[Fault] = []
     if not scopes or not all(scope in tuple(Scope) for scope in scopes):
-        faults.append(Fault("/scopes", "A key has at least one scope."))
+        faults.append(Fault("/scopes", "A key needs at least one scope."))
     if slugs == ():
         faults.append(Fault("/projects", "Choose at least one project."))
     if expires and expires not in map(str, EXPIRIES_DAYS):
-        faults.append(Fault("/expiresInDays", "Choose one of these."))
+        faults.append(Fault("/expiresInDays", "Choose one of the options."))
     if not form.text("name"):
         faults.append(Fault("/name", "This field is required."))
     if faults:

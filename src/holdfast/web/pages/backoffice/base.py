@@ -217,8 +217,8 @@ class StaffRequest(PageRequest):
         }
 
     def too_many_attempts_text(self, error: TooManyAttempts) -> str:
-        wait = self.language.duration(error.retry_after_seconds)
-        return self._("Too many attempts have failed. Try again in %(time)s.", time=wait)
+        wait = self.language.duration(max(1, error.retry_after_seconds))
+        return self._("Too many failed attempts. Try again in %(time)s.", time=wait)
 
     def _become_anonymous(self) -> None:
         self.staff_session, self.is_anonymous = None, True

@@ -162,8 +162,8 @@ async def _render_error(
         message = request.error_text(error)
         if isinstance(error, BookingChanged):
             message = request._(
-                "The booking has changed since you opened this page. "
-                "Nothing was done: look again, then decide."
+                "The booking has changed since you opened this page. Nothing was done. "
+                "Check it and try again."
             )
         request.notice = Notice(message, "refused")
     return await _render(request, details, problem_type(error).status, faults=faults, failed_action=action)
@@ -207,18 +207,20 @@ def _success_notice(request: StaffRequest, action: BookingAction, booking: Booki
     until = "" if booking.ends_at is None else request.language.date_time(booking.ends_at)
     if action is BookingAction.CONFIRM_DEPOSIT:
         if is_refund_due:
-            return request._("The deposit is noted, and due back: the unit cannot be reserved again.")
+            return request._(
+                "The deposit was recorded and must be refunded: the unit cannot be reserved again."
+            )
         return request._("The deposit is confirmed; the unit is reserved until %(until)s.", until=until)
     if action is BookingAction.EXTEND:
         return request._("The new end is %(until)s.", until=until)
     if action is BookingAction.CANCEL:
         if is_refund_due:
-            return request._("The booking was cancelled; its deposit is due back.")
+            return request._("The booking was cancelled. The deposit must be refunded.")
         return request._("The booking was cancelled; the unit is available.")
     notices = {
         BookingAction.CLOSE_SALE: request._("The unit is sold."),
-        BookingAction.MARK_REFUNDED: request._("The deposit is marked as paid back."),
-        BookingAction.ERASE_BUYER: request._("The buyer's personal data were erased."),
+        BookingAction.MARK_REFUNDED: request._("The refund of the deposit was recorded."),
+        BookingAction.ERASE_BUYER: request._("The buyer's personal data was erased."),
     }
     return notices[action]
 

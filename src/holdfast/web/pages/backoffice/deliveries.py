@@ -134,7 +134,7 @@ async def resend(request: StaffRequest, delivery_id: UUID) -> Response:
         await request.services.deliveries.resend(delivery_id, request.author)
     except EndpointRemoved as error:
         return await request.redirect_with_notice(path, request.error_text(error), "refused")
-    notice = request._("It is being sent again, with the same id and the same bytes.")
+    notice = request._("The delivery is being resent with the same id and body.")
     return await request.redirect_with_notice(path, notice)
 
 

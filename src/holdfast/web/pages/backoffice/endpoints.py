@@ -112,20 +112,20 @@ async def change_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
         await request.services.endpoints.change(endpoint.id, changes, request.author)
     except (InvalidInput, UnknownProject) as error:
         return await _render_form_error(request, error, endpoint)
-    return await request.redirect_with_notice(_path(endpoint.id), request._("The endpoint is changed."))
+    return await request.redirect_with_notice(_path(endpoint.id), request._("Endpoint saved."))
 
 
 @pages.post(f"{_ENDPOINT}/pause", _MANAGE, back_to=_ENDPOINT)
 async def pause(request: StaffRequest, endpoint_id: UUID) -> Response:
     await request.services.endpoints.change(endpoint_id, {"paused": True}, request.author)
-    notice = request._("Paused. Events are kept for it, and nothing is sent.")
+    notice = request._("Endpoint paused. Its events are kept until you resume it.")
     return await request.redirect_with_notice(_path(endpoint_id), notice)
 
 
 @pages.post(f"{_ENDPOINT}/resume", _MANAGE, back_to=_ENDPOINT)
 async def resume(request: StaffRequest, endpoint_id: UUID) -> Response:
     await request.services.endpoints.change(endpoint_id, {"paused": False}, request.author)
-    notice = request._("Resumed. What was kept for it goes out now.")
+    notice = request._("Endpoint resumed. Its kept events are being sent.")
     return await request.redirect_with_notice(_path(endpoint_id), notice)
 
 
@@ -146,7 +146,7 @@ async def ping_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
 async def remove_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
     label = await request.services.delivery_search.label(endpoint_id)
     await request.services.endpoints.remove(endpoint_id, request.author)
-    notice = request._("%(endpoint)s is removed: nothing is sent to it any more.", endpoint=label.name)
+    notice = request._("%(endpoint)s was removed. Nothing more is sent to it.", endpoint=label.name)
     return await request.redirect_with_notice(WEBHOOKS, notice)
 
 
@@ -223,14 +223,14 @@ async def _render_form_error(
 ) -> Response:
     form, faults = request.form, request.faults(error)
     if isinstance(error, UnknownProject):
-        faults["projects"] = request._("One of these projects is not there.")
+        faults["projects"] = request._("One of these projects does not exist.")
     else:
         if not form.has("event"):
             faults["events"] = request._("Choose at least one event.")
         if form.text("reach") == "some" and not form.has("project"):
             faults["projects"] = request._("Choose at least one project.")
         if not form.text("url"):
-            faults["url"] = request._("An endpoint needs a URL.")
+            faults["url"] = request._("Enter a URL.")
     return await _render_form(request, form, faults, endpoint)
 
 
@@ -277,7 +277,7 @@ async def show_recovery(request: StaffRequest, endpoint_id: UUID) -> Response:
     if not request.query.has("since"):
         typed_since = request.language.local(endpoint.read_at - RECOVERED_PERIOD)
     elif (since := request.parse_local_time(typed_since)) is None:
-        fault = request._("Say since when.")
+        fault = request._("Enter a date and time.")
     else:
         deliveries = request.services.deliveries
         selection = await deliveries.limit_to_now(
@@ -307,11 +307,11 @@ async def recover(request: StaffRequest, endpoint_id: UUID) -> Response:
     if count == RESENT_AT_ONCE:
         template = "endpoint_recovering_part.html" if request.is_fragment else "endpoint_recovering.html"
         return await request.render(template, endpoint=endpoint, recovery=recovery)
-    path, notice = _path(endpoint.id), request._("There was nothing to send again.")
+    path, notice = _path(endpoint.id), request._("There was nothing to resend.")
     if recovery.resent:
         notice = request.ngettext(
-            "%(num)s failed delivery is being sent again.",
-            "%(num)s failed deliveries are being sent again.",
+            "%(num)s failed delivery is being resent.",
+            "%(num)s failed deliveries are being resent.",
             recovery.resent,
         )
     response = await request.redirect_with_notice(path, notice)

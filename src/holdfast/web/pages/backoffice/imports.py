@@ -113,7 +113,9 @@ async def commit_import(request: StaffRequest, slug: str, import_id: UUID) -> Re
     project, file = await _load(request, slug, import_id)
     path = _path(project, file.id)
     if request.form.text("seen") != str(file.run_id):
-        notice = request._("The file was checked or imported in the meantime; this is how it stands now.")
+        notice = request._(
+            "The file has been checked or imported in the meantime. This is its current state."
+        )
         return await request.redirect_with_notice(path, notice, "warning")
     if await request.services.imports.start(slug, file, request.author):
         await request.services.imports.wait(file.id, SECONDS_WAITED)

@@ -107,7 +107,7 @@ async def set_up(request: StaffRequest, token: str) -> Response:
     try:
         person = await accounts.find_invited(token)
         if password != form.raw("again"):
-            faults = {"again": request._("The two passwords are not the same.")}
+            faults = {"again": request._("The passwords do not match.")}
             return await _render_set_up(request, person, 422, faults)
         if person is not None:
             staff = await accounts.choose_password(token, password, request_id, language)

@@ -69,11 +69,11 @@ async def add_project(request: StaffRequest) -> Response:
     except InvalidInput as error:
         faults = request.faults(error)
         if not slug and name:
-            faults["slug"] = request._("Give it an address in Latin letters and digits.")
+            faults["slug"] = request._("Enter an address of Latin letters and digits.")
     except ProjectExists as error:
         faults = {"slug": request.error_text(error)}
     else:
-        notice = request._("The project %(name)s is there. Now add its units.", name=project.name)
+        notice = request._("The project %(name)s was created. Now add its units.", name=project.name)
         return await request.redirect_with_notice(f"{PROJECTS}/{project.slug}", notice)
     return await request.render("project_new.html", 422, name=name, slug=slug, faults=faults)
 
@@ -101,7 +101,7 @@ async def change_settings(request: StaffRequest, slug: str) -> Response:
     except InvalidInput as error:
         return await _render_settings(request, 422, project, typed, request.faults(error))
     return await request.redirect_with_notice(
-        f"{PROJECTS}/{project.slug}/settings", request._("The settings are saved.")
+        f"{PROJECTS}/{project.slug}/settings", request._("Settings saved.")
     )
 
 

@@ -106,4 +106,4 @@ def _parse_role(request: StaffRequest) -> Role:
     try:
         return Role(request.form.text("role"))
     except ValueError:
-        raise MalformedBody("The form does not name a role.") from None
+        raise MalformedBody("The form has no role.") from None

@@ -114,7 +114,7 @@ async def _render_error(
         message = request.error_text(error)
         if isinstance(error, PreconditionFailed):
             message = request._(
-                "The unit has changed since you opened this page. Nothing was done: look again, then decide."
+                "The unit has changed since you opened this page. Nothing was done. Check it and try again."
             )
         request.notice = Notice(message, "refused")
     return await _render(request, staff_unit, problem_type(error).status, faults, action)
@@ -195,14 +195,15 @@ def _success_notice(request: StaffRequest, action: Action, end: datetime | None)
     until = "" if end is None else request.language.date_time(end)
     notices = {
         Action.OPEN: request._(
-            "The unit is held until %(until)s. The buyer's link is made in the booking.", until=until
+            "The unit is held until %(until)s. You can create the buyer's link on the booking page.",
+            until=until,
         ),
         Action.EXTEND: request._("The new end is %(until)s.", until=until),
         Action.CANCEL_HOLD: request._("The hold was cancelled; the unit is available."),
         Action.CONFIRM_DEPOSIT: request._(
             "The deposit is confirmed; the unit is reserved until %(until)s.", until=until
         ),
-        Action.CANCEL_RESERVATION: request._("The reservation was cancelled; its deposit is due back."),
+        Action.CANCEL_RESERVATION: request._("The reservation was cancelled. The deposit must be refunded."),
         Action.CLOSE_SALE: request._("The unit is sold."),
         Action.PUT_ON_SALE: request._("The unit is on sale."),
         Action.TAKE_OFF_SALE: request._("The unit is off sale."),
