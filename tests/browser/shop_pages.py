@@ -67,6 +67,11 @@ def _fail_to_sign(page: Page, _: ShopScene) -> None:
     expect(page.locator("[aria-invalid]").first).to_be_visible()
 
 
+def _ask_before_the_release(page: Page, _: ShopScene) -> None:
+    page.locator("details", has=page.locator("form[action$='/cancel']")).locator("summary").click()
+    expect(page.locator("form[action$='/cancel'] button").first).to_be_visible()
+
+
 def _go_to_pay(page: Page, _: ShopScene) -> None:
     page.locator("form[action$='/pay'] button").click()
     page.wait_for_url("**/pay?*")
@@ -94,7 +99,7 @@ SHOP_PAGES: tuple[BrowserPage[ShopScene], ...] = (
     BrowserPage("shop-unit", UNIT, _unit("B-1103"), both_sizes=True),
     BrowserPage("shop-unit-held", UNIT, _unit(CODES["open"])),
     BrowserPage("shop-unit-sold", UNIT, _unit(GONE)),
-    BrowserPage("shop-hold-by-button", UNIT + "/hold", _unit("B-1103/hold"), status=405),
+    BrowserPage("shop-hold-by-button", UNIT + "/hold", _unit("B-1103/hold")),
     BrowserPage("shop-taken", UNIT + "/hold", _unit("B-1103"), then=_come_second),
     BrowserPage("shop-too-many", UNIT + "/hold", _unit("B-1103"), then=_hold_too_many),
     *(
@@ -102,6 +107,7 @@ SHOP_PAGES: tuple[BrowserPage[ShopScene], ...] = (
         for status in BookingStatus
     ),
     BrowserPage("buyer-open-faults", BOOKING, _booking("open"), then=_fail_to_sign),
+    BrowserPage("buyer-release", BOOKING, _booking("signed"), then=_ask_before_the_release),
     BrowserPage("buyer-payment", None, _booking("signed"), then=_go_to_pay),
     BrowserPage("buyer-payment-refused", None, lambda scene: f"{scene.outside}/pay?x=1", status=403),
     BrowserPage("buyer-waiting", BOOKING, _booking("signed"), then=_come_back_from_paying),

@@ -35,7 +35,7 @@ def test_a_key_is_made_used_and_revoked(page: Page, office: Office, tower: Proje
         expect(row).to_be_visible()
         assert text not in page.content()
         row.locator("summary", has_text="Revoke").click()
-        press(row, "Revoke the key")
+        press(row, "Revoke")
         expect(page.get_by_role("status")).to_be_visible()
         expect(row).to_have_count(0)
         assert Unit(http, tower, "B-101").get().status_code == httpx.codes.UNAUTHORIZED

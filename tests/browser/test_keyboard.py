@@ -51,6 +51,15 @@ def test_a_unit_is_taken_off_sale_by_keys_alone(page: Page, office: Office, towe
     expect(page.get_by_role("heading", level=1)).to_have_text("A-102")
     tab_to(page, "Take off sale")
     page.keyboard.press("Enter")
+    expect(page.locator("details.asks[open]")).to_contain_text("You can put it back on sale later.")
+    tab_to(page, "Cancel")
+    page.keyboard.press("Enter")
+    expect(page.locator("details.asks[open]")).to_have_count(0)
+    expect(panel(page).locator("summary", has_text="Take off sale")).to_be_focused()
+    assert office.unit(tower, "A-102").read()["status"] == "available"
+    page.keyboard.press("Enter")
+    tab_to(page, "Take off sale")
+    page.keyboard.press("Enter")
     expect(panel(page)).to_contain_text("Unavailable")
     assert office.unit(tower, "A-102").read()["status"] == "unavailable"
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import APIResponse, Browser, Page, Request, Route, expect
 
 from tests.browser.conftest import Open
-from tests.browser.journeys import board, cell, panel, press, unit_page
+from tests.browser.journeys import board, cell, panel, press, unfold, unit_page
 from tests.browser.office import Office, open_office
 from tests.browser.windows import window
 from tests.support.bodies import minimal
@@ -43,7 +43,7 @@ def test_two_browsers_see_each_others_changes(
         mark(page)
     acting = open_window(office.people.add("sales")).page
     unit_page(acting, tower, "A-101")
-    press(panel(acting), "Take off sale")
+    press(unfold(panel(acting), "Take off sale"), "Take off sale")
     for page in (one, other):
         shown = page.locator(".is-unavailable").filter(has_not=page.locator("input"))
         expect(shown if view == "table" else cell(page, "A-101").and_(shown)).to_have_count(1)

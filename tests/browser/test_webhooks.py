@@ -62,7 +62,7 @@ def test_a_failing_delivery_is_retried_given_up_and_resent(
     expect(attempts.first).to_contain_text("The receiver answered 500.")
     assert inbox.next().body == first.body
     inbox.status = 200
-    press(unfold(page, "Resend"), "Send it again")
+    press(unfold(page, "Resend"), "Resend")
     again = inbox.next()
     assert (again.body, again.headers["X-Service-Delivery"]) == (
         first.body,
@@ -102,7 +102,7 @@ def test_a_rotated_secret_is_shown_once_and_signs_from_now_on(
 ) -> None:
     old = registered(page, inbox, tower)
     to_endpoint(page, tower)
-    press(unfold(page, "Rotate secret"), "Make a new secret")
+    press(unfold(page, "Rotate secret"), "Rotate secret")
     new = page.locator(".once code").inner_text()
     assert new != old
     press(page, "Send a ping")

@@ -27,6 +27,7 @@ _INSERT_SESSION = """
 """
 _SESSION = "__Host-holdfast_session"
 _CSRF = re.compile(r'name="csrf" value="([0-9a-f]{128})"')
+_HIDDEN = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)"')
 _NEXT = re.compile(r'href="([^"]+)" rel="next"|rel="next" href="([^"]+)"')
 
 
@@ -38,6 +39,12 @@ def missing(page: str, *texts: str) -> list[str]:
 def next_page(page: str) -> str | None:
     found = _NEXT.search(page)
     return unescape(found[1] or found[2]).partition("#")[0] if found else None
+
+
+def hidden_fields(page: str, action: str) -> dict[str, str]:
+    """The hidden fields of the page's form that goes to this path, its token included."""
+    form = page.split(f'<form method="post" action="{action}"')[1].split("</form>")[0]
+    return {name: unescape(value) for name, value in _HIDDEN.findall(form)}
 
 
 class Person(httpx.Client):
@@ -94,6 +101,10 @@ class Person(httpx.Client):
             headers={**self.sent(), "sec-fetch-site": site},
             **more,
         )
+
+    def press(self, path: str, *, on: str) -> httpx.Response:
+        """Sends the form for this path as it stands on the page ``on``."""
+        return self.submit(path, hidden_fields(self.see(on), path))
 
     def refused(
         self, path: str, fields: Mapping[str, Any] | None = None, status: int = 422, **more: Any

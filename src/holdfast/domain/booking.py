@@ -147,6 +147,11 @@ class Booking(NamedTuple):
             return self.hold_expires_at
         return self.reserved_until if self.status is BookingStatus.RESERVED else None
 
+    @property
+    def link_version(self) -> str:
+        """Another text for each link that the buyer gets."""
+        return self.token_hash.hex()[:32]
+
 
 class Draft(NamedTuple):
     """The parts of a booking that are made before its transaction: a repeated write recognises them."""

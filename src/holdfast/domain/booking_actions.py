@@ -35,6 +35,7 @@ LANGUAGE = "en"
 SIGN = "sign"
 
 _BUYER_FIELDS = ("buyer_name", "buyer_email", "buyer_phone")
+_LINK_REPLACED = "The buyer's link was already replaced."
 _NOT_ENDED = (
     "The booking is %(booking_status)s: it must end or be sold before its buyer's data can be erased."
 )
@@ -193,10 +194,17 @@ def close_sale_of_booking(snapshot: UnitSnapshot, number: int, caller: Caller, n
     return _sell(unit, booking, caller, now)
 
 
-def reissue_link(snapshot: UnitSnapshot, number: int, token_hash: bytes) -> Decision:
-    """Replace the buyer's token; the old one no longer works."""
+def reissue_link(
+    snapshot: UnitSnapshot, number: int, token_hash: bytes, seen_version: str | None = None
+) -> Decision:
+    """Replace the buyer's token; the old one no longer works.
+
+    With ``seen_version`` fail if the ``link_version`` is another one now: the link was replaced already.
+    """
     unit, booking = get_booking(snapshot, number)
     if booking.token_hash != token_hash:
+        if seen_version not in (None, booking.link_version):
+            raise errors.BookingChanged(_LINK_REPLACED, unit.status)
         booking = booking._replace(token_hash=token_hash)
     return Decision(unit, booking=booking, action=BookingAction.REISSUE_LINK)
 
@@ -334,9 +342,8 @@ def act_on_booking(
     *,
     until: datetime | None = None,
     payment_id: str | None = None,
-    token_hash: bytes = b"",
 ) -> Decision:
-    """``until`` is for an extension, ``payment_id`` for a deposit, ``token_hash`` for a new link."""
+    """``until`` is for an extension, ``payment_id`` for a deposit. A new link needs its own function."""
     match action:
         case BookingAction.CONFIRM_DEPOSIT:
             return confirm_deposit(snapshot, number, caller, periods, now, payment_id)
@@ -347,7 +354,7 @@ def act_on_booking(
         case BookingAction.MARK_REFUNDED:
             return mark_refunded(snapshot, number, now)
         case BookingAction.REISSUE_LINK:
-            return reissue_link(snapshot, number, token_hash)
+            return reissue_link(snapshot, number, b"")
         case BookingAction.CANCEL:
             return cancel(snapshot, number, caller, now)
         case BookingAction.ERASE_BUYER:

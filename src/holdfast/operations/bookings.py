@@ -73,16 +73,31 @@ class Bookings:
         self, slug: str, code: str, requester: Requester, token: str | None, request_id: str
     ) -> Held:
         """Return a new hold, or the caller's own: by its token, or by the Idempotency-Key of its request."""
-        project_id = await self._units.project_id(slug)
-        drafted = await self.drafts.draft_for(requester, project_id, code)
-        author = Author(ActorKind.BUYER, drafted.draft.reference, request_id)
         own_hash = None if token is None else token_hash(token)
-        request = HoldRequest(drafted.draft, Caller.BUYER, self.periods, self.limits, own_hash)
-        written = await self._write_drafted(drafted, commands.HoldUnit((project_id, code), author, request))
+        drafted, command = await self._draft_hold(slug, code, requester, own_hash, request_id)
+        written = await self._write_drafted(drafted, command)
         booking = written.booking
         if token is not None and booking.token_hash == own_hash:
             return Held(booking, token, written.unit, written.project, is_new=False)
         return Held(booking, drafted.token, written.unit, written.project, is_new=True)
+
+    async def check_hold(self, slug: str, code: str, requester: Requester, request_id: str) -> None:
+        """Raise the error that ``hold`` would raise now. Nothing is held."""
+        drafted, command = await self._draft_hold(slug, code, requester, None, request_id)
+        (outcome,) = await self._units.write_many([command], store=False)
+        if not isinstance(outcome, DatabaseUnavailable):
+            self.drafts.give_back(drafted.draft)
+        if isinstance(outcome, DomainError):
+            raise outcome
+
+    async def _draft_hold(
+        self, slug: str, code: str, requester: Requester, own_hash: bytes | None, request_id: str
+    ) -> tuple[commands.DraftedBooking, commands.HoldUnit]:
+        project_id = await self._units.project_id(slug)
+        drafted = await self.drafts.draft_for(requester, project_id, code)
+        author = Author(ActorKind.BUYER, drafted.draft.reference, request_id)
+        request = HoldRequest(drafted.draft, Caller.BUYER, self.periods, self.limits, own_hash)
+        return drafted, commands.HoldUnit((project_id, code), author, request)
 
     async def sign(
         self,
@@ -187,7 +202,6 @@ class Bookings:
         seen_status: str | None = None,
         until: datetime | None = None,
         payment_id: str | None = None,
-        token_hash: bytes = b"",
     ) -> WriteResult:
         """With ``seen_status`` fail if the status is another one now: the caller decided on what they saw."""
         number, periods = found.booking.number, self.periods
@@ -195,15 +209,20 @@ class Bookings:
         def decide(snapshot: UnitSnapshot, now: datetime) -> Decision:
             return booking_actions.act_on_booking(
                 snapshot, number, action, caller, periods, now,
-                until=until, payment_id=payment_id, token_hash=token_hash,
+                until=until, payment_id=payment_id,
             )  # fmt: skip
 
         return await self._write(found, author, decide, seen_status, until, payment_id)
 
-    async def reissue_link(self, found: FoundBooking, author: Author) -> tuple[WriteResult, str]:
-        token = new_token_text()
-        written = await self.act_on_booking(
-            found, BookingAction.REISSUE_LINK, Caller.STAFF, author, token_hash=token_hash(token)
+    async def reissue_link(
+        self, found: FoundBooking, author: Author, seen_version: str | None = None
+    ) -> tuple[WriteResult, str]:
+        """With ``seen_version`` fail if the ``link_version`` is another one now."""
+        number, token = found.booking.number, new_token_text()
+        written = await self._write(
+            found,
+            author,
+            lambda at, _: booking_actions.reissue_link(at, number, token_hash(token), seen_version),
         )
         return written, token
 

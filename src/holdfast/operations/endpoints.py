@@ -28,6 +28,7 @@ FindUrlError = Callable[[str], Awaitable[errors.AnyMessage | None]]
 # After this time whatever was claimed with the old secret is sent, or has to read the new one.
 _OLD_SECRET_SECONDS = 1.5 * domain.SECRET_FRESH_SECONDS
 _KEY_USED = "An endpoint was already registered for this Idempotency-Key. Its secret is no longer shown."
+_SECRET_REPLACED = "The secret was already replaced."  # noqa: S105
 _START = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
 
 
@@ -41,9 +42,15 @@ class Endpoints:
         """For forms that report all errors at once; ``add`` and ``change`` check again."""
 
     async def add(
-        self, config: EndpointConfig, author: Author, endpoint_id: UUID | None = None
+        self,
+        config: EndpointConfig,
+        author: Author,
+        endpoint_id: UUID | None = None,
+        *,
+        repeats_secret: bool = True,
     ) -> IssuedSecret:
-        """``endpoint_id``: of a request that may be sent again. Its secret is repeated for a minute."""
+        """``endpoint_id``: of a request that may be sent again. Its secret is repeated for a minute, unless
+        ``repeats_secret`` is false."""
         await self._check_url(config.url)
         text, endpoint_id = domain.generate_secret(), endpoint_id or uuid4()
         async with self._database.writing() as connection:
@@ -51,7 +58,8 @@ class Endpoints:
             sealed = self._box.seal(text)
             endpoint = await endpoints.insert(connection, endpoint_id, config, project_ids, sealed)
             if endpoint is None:
-                issued = await self._repeat(connection, endpoint_id, config)
+                repeated = await self._repeat(connection, endpoint_id, config)
+                issued = repeated if repeats_secret else None
             else:
                 issued = IssuedSecret(endpoint, text)
                 change = Change(None, endpoint.config._asdict())
@@ -100,12 +108,22 @@ class Endpoints:
         return after
 
     async def rotate(
-        self, endpoint_id: UUID, author: Author, slugs: tuple[str, ...] | None = None
+        self,
+        endpoint_id: UUID,
+        author: Author,
+        slugs: tuple[str, ...] | None = None,
+        *,
+        seen_secret_id: str | None = None,
     ) -> IssuedSecret:
-        """Replace the secret. After the return nothing is signed with the old one, queued or not."""
+        """Replace the secret. After the return nothing is signed with the old one, queued or not.
+
+        With ``seen_secret_id`` fail if the secret is another one now: it was replaced already.
+        """
         text = domain.generate_secret()
         async with self._database.writing() as connection:
             before = await _lock(connection, endpoint_id, slugs)
+            if seen_secret_id not in (None, str(before.secret_id)):
+                raise errors.IdempotencyKeyUsed(_SECRET_REPLACED)
             sealed = self._box.seal(text)
             endpoint = await endpoints.change_secret(connection, endpoint_id, uuid4(), sealed)
             change = Change({"secret_id": str(before.secret_id)}, {"secret_id": str(endpoint.secret_id)})

@@ -14,6 +14,7 @@ from msgspec import Meta
 from holdfast.domain.api_key import token_hash
 from holdfast.domain.audit import ActorKind, Author, Change
 from holdfast.domain.errors import (
+    IdempotencyKeyUsed,
     InvalidInput,
     InvalidSetupLink,
     LastAdmin,
@@ -51,6 +52,7 @@ _PAGE_SIZE = 1000
 _WRONG_PASSWORD = "The password is incorrect."  # noqa: S105
 _WRONG_CODE = "The code is incorrect. Enter the code that the app shows now."
 _WRONG_OR_USED_CODE = "This code is incorrect or was already used. Wait for the next one."
+_CREDENTIALS_CHANGED = "A set-up link was made or used in the meantime."
 _FACTOR_REQUIRED = "Your role requires a second factor."
 
 
@@ -85,11 +87,14 @@ class StaffAccounts:
             raise UnknownStaff(email)
         return _check_found(await self._database.read(staff.find_by_email, email), email)
 
-    async def invite(self, email: str, name: str, role: Role, author: Author) -> Invited:
+    async def invite(
+        self, email: str, name: str, role: Role, author: Author, staff_id: UUID | None = None
+    ) -> Invited:
+        """``staff_id``: of a request that may be sent again."""
         email, name = email.strip(), name.strip()
         raise_faults([email_fault(email), name_fault(name)])
         async with self._database.acknowledging(StaffExists), self._database.writing() as connection:
-            person = await _insert(connection, email, name, role, None, author)
+            person = await _insert(connection, email, name, role, None, author, staff_id)
             return Invited(person, await _replace_setup_link(connection, person.id))
 
     async def add(self, email: str, name: str, role: Role, password: str, author: Author) -> Staff:
@@ -122,10 +127,19 @@ class StaffAccounts:
             await audit.record(connection, staff_id, author, "change", change)
         return after
 
-    async def reset(self, staff_id: UUID, author: Author) -> Invited:
-        """Delete password and second factor, end the sessions, and make a new set-up link."""
+    async def credentials_version(self, staff_id: UUID) -> str:
+        """Return a text that is another one after each new set-up link and each new password."""
+        return await self._database.read(staff.credentials_version, staff_id)
+
+    async def reset(self, staff_id: UUID, author: Author, seen_version: str | None = None) -> Invited:
+        """Delete password and second factor, end the sessions, and make a new set-up link.
+
+        With ``seen_version`` fail if the ``credentials_version`` is another one now.
+        """
         async with self._database.writing() as connection:
             person = _check_found(await staff.find(connection, staff_id, lock=True), staff_id)
+            if seen_version not in (None, await staff.credentials_version(connection, staff_id)):
+                raise IdempotencyKeyUsed(_CREDENTIALS_CHANGED)
             await staff.delete_credentials(connection, staff_id)
             await login.delete_sessions(connection, staff_id)
             await audit.record(connection, staff_id, author, "reset", Change({}, {}))
@@ -180,11 +194,17 @@ class StaffAccounts:
 
 
 async def _insert(
-    connection: Connection, email: str, name: str, role: Role, password_hash: str | None, author: Author
+    connection: Connection,
+    email: str,
+    name: str,
+    role: Role,
+    password_hash: str | None,
+    author: Author,
+    staff_id: UUID | None = None,
 ) -> Staff:
     """Insert a person, after which the link for the first admin is no longer valid."""
     await login.delete_setup_link(connection, None)
-    person = await staff.insert(connection, uuid4(), email, name, role, password_hash)
+    person = await staff.insert(connection, staff_id or uuid4(), email, name, role, password_hash)
     created = Change(None, {"email": person.email, "name": person.name, "role": person.role})
     await audit.record(connection, person.id, author, "create", created)
     return person

@@ -22,7 +22,7 @@ _CREDENTIALS = "password_hash, second_factor_sealed, second_factor_step, offered
 _INSERT = f"""
     insert into staff (id, email, email_key, name, role, password_hash)
     values ($1, $2, $3, $4, $5, $6)
-    on conflict (email_key) do nothing
+    on conflict do nothing
     returning {STAFF_COLUMNS}
 """
 _FIND = f"select {STAFF_COLUMNS} from staff where id = $1"
@@ -72,6 +72,11 @@ _LIST_SECOND_FACTORS = """
     where second_factor_sealed is not null or offered_factor_sealed is not null
     order by id for no key update
 """
+_CREDENTIALS_VERSION = """
+    select encode(sha256(convert_to(concat(password_hash, ' ', setup_link.token_hash), 'UTF8')), 'hex')
+    from staff left join setup_link on setup_link.staff_id = staff.id
+    where staff.id = $1
+"""
 _REPLACE_FACTORS = "update staff set second_factor_sealed = $2, offered_factor_sealed = $3 where id = $1"
 
 
@@ -103,6 +108,11 @@ async def find(connection: Connection, staff_id: UUID, *, lock: bool = False) ->
 async def find_by_email(connection: Connection, email: str) -> Staff | None:
     row = await connection.fetchrow(_FIND_BY_EMAIL, email_key(email))
     return read_staff(row) if row else None
+
+
+async def credentials_version(connection: Connection, staff_id: UUID) -> str:
+    """Return a hash of the password hash and the set-up link."""
+    return await connection.fetchval(_CREDENTIALS_VERSION, staff_id) or ""
 
 
 async def list_page(connection: Connection, after: tuple[datetime, UUID], limit: int) -> list[Staff]:

@@ -12,7 +12,22 @@ document.addEventListener("click", async (event) => {
     word.textContent = copy.dataset.done;
     setTimeout(() => { word.textContent = before; }, 1500);
   }
-  if (event.target.closest("[data-close]")) event.target.closest("details").open = false;
+  if (event.target.closest("[data-close]")) closeDetails(event.target.closest("details"));
+});
+
+function closeDetails(details) {
+  details.open = false;
+  details.querySelector("summary").focus();
+}
+
+// A second click does not send a form again: what was created by the first would be shown to nobody.
+document.addEventListener("submit", (event) => {
+  if (event.defaultPrevented || event.target.matches("[method=get]")) return;
+  if (event.target.dataset.sent) event.preventDefault();
+  event.target.dataset.sent = "yes";
+});
+addEventListener("pageshow", () => {
+  for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
 });
 
 // The current tab is seen, also on a phone that has no room for all of them.
@@ -27,13 +42,13 @@ document.addEventListener("toggle", (event) => {
   const asked = event.target;
   if (!(asked instanceof HTMLDetailsElement) || !asked.open || !asked.matches(".asks")) return;
   for (const other of document.querySelectorAll(".asks[open]")) if (other !== asked) other.open = false;
+  asked.querySelector(".question").scrollIntoView({ block: "nearest" });
 }, true);
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape") return;
   const open = document.querySelector(".asks[open], .menu[open]");
   if (!open) return;
-  open.open = false;
-  open.querySelector("summary").focus();
+  closeDetails(open);
 });
 document.addEventListener("click", (event) => {
   for (const asked of document.querySelectorAll(".asks[open]")) if (!asked.contains(event.target)) asked.open = false;

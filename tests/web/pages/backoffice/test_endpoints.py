@@ -106,7 +106,7 @@ def test_an_endpoint_is_paused_resumed_and_given_a_new_secret(admin: Person, reg
     assert "/resume" in admin.see(own(endpoint))
     admin.done(f"{own(endpoint)}/resume")
     assert registrar.read(endpoint["id"])["paused"] is False
-    answer = admin.submit(f"{own(endpoint)}/rotate")
+    answer = admin.press(f"{own(endpoint)}/rotate", on=own(endpoint))
     assert answer.headers["cache-control"] == "no-store"
     (secret,) = set(SECRET.findall(answer.text))
     assert secret != endpoint["secret"]
@@ -135,7 +135,7 @@ def test_a_ping_is_sent_and_its_result_follows(admin: Person, registrar: Registr
 def test_a_removed_endpoint_leads_to_its_deliveries(admin: Person, registrar: Registrar) -> None:
     endpoint = registrar.add(description="To go", paused=True)
     deliveries = [registrar.ping(endpoint["id"])["id"] for _ in range(2)]
-    assert "2 pending deliveries are cancelled" in admin.see(own(endpoint))
+    assert "2 pending deliveries will be cancelled" in admin.see(own(endpoint))
     assert "To go was removed" in admin.done(f"{own(endpoint)}/remove")
     assert own(endpoint) not in admin.see(WEBHOOKS)
     answer = admin.look(own(endpoint))

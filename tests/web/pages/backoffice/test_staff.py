@@ -82,7 +82,7 @@ def test_disabled_and_enabled_again(admin: Person, people: People) -> None:
 
 
 def test_a_reset_shows_a_new_link_and_kills_the_last(admin: Person, people: People, newcomer: str) -> None:
-    (first,), (second,) = (links(admin.submit(f"{newcomer}/reset").text) for _ in range(2))
+    (first,), (second,) = (links(admin.press(f"{newcomer}/reset", on=newcomer).text) for _ in range(2))
     people.stranger().see(f"/backoffice/set-up/{first}", 404)
     people.stranger().see(f"/backoffice/set-up/{second}", 200)
     assert admin.look(f"{newcomer}/reset").headers["location"] == newcomer

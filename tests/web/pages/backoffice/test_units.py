@@ -59,7 +59,7 @@ def test_whatever_unit_and_buyer_are_called_is_just_a_name(
     evil.create(full(type=EVIL, description=EVIL, images=[media], files=[media]))
     desk.held(evil).sign(buyerName=EVIL)
     escaped = "&lt;img src=x onerror=alert(1)&gt;"
-    for rest, told in (("", f"The hold of <bdi>{escaped}</bdi>"), ("/history", escaped)):
+    for rest, told in (("", f"This will end the hold of <bdi>{escaped}</bdi>"), ("/history", escaped)):
         page = sales.see(unit_page(evil) + rest)
         assert "<img src=x" not in page
         assert told in page
@@ -101,14 +101,18 @@ def test_the_buttons_are_the_lines_of_the_status_table(
 
 def test_a_dangerous_action_says_whom_it_hits(sales: Person, stored: Unit, desk: Desk) -> None:
     held = desk.held(stored)
-    assert "The buyer's hold ends now." in sales.see(unit_page(stored))
+    assert "This will end the hold of the buyer." in sales.see(unit_page(stored))
     held.sign()
     page = sales.see(unit_page(stored))
-    assert "The hold of <bdi>Nora Al-Harbi</bdi> ends now." in page
+    assert "This will end the hold of <bdi>Nora Al-Harbi</bdi>. Unit <bdi>A-101</bdi> will be" in page
+    assert "This will reserve unit <bdi>A-101</bdi> for <bdi>Nora Al-Harbi</bdi> until" in page
+    assert "Confirm only if the deposit of SAR\xa027,312.50 has arrived." in page
     assert "confirm-deposit" in offered(page)
     desk.did_to_booking(held.reference, "confirm-deposit")
     page = sales.see(unit_page(stored))
-    assert "The reservation of <bdi>Nora Al-Harbi</bdi> ends now, and the deposit of SAR\xa027,312.50" in page
+    ends = "The reservation of <bdi>Nora Al-Harbi</bdi> will end, and the deposit of SAR\xa027,312.50 will"
+    assert page.count(ends) == 2, "the unit is taken off sale or archived"
+    assert "This will cancel the reservation of <bdi>Nora Al-Harbi</bdi>." in page
 
 
 def test_a_unit_is_put_on_and_off_sale_archived_and_held(sales: Person, stored: Unit, desk: Desk) -> None:
@@ -167,7 +171,7 @@ def test_an_outdated_page_changes_nothing(sales: Person, arab: Person, stored: U
     seen = known(sales, stored)
     assert stored.patch({"priceSar": 960_000}).status_code == 200
     page = sales.refused(f"{unit_page(stored)}/close-sale", {**seen, **ANOTHER_BUYER}, 412)
-    told = ('value="Omar Haddad"', '<details class="asks" open>', "The unit is sold at SAR\xa01,104,000")
+    told = ('value="Omar Haddad"', '<details class="asks" open>', "for SAR\xa01,104,000, without a hold")
     assert missing(page, *told) == []
     desk.reserved(stored)
     for revision in (seen["revision"], "", "*", "nonsense"):
@@ -228,5 +232,5 @@ def test_a_script_gets_the_new_state_alone(sales: Person, arab: Person, stored: 
     assert "Nora Al-Harbi" in page
     assert "<html" not in page
     page = arab.see(unit_page(stored))
-    told = ("قيد الحجز", "تأكيد العربون", "ينتهي الآن الحجز المؤقت باسم", "السعر والشروط")
+    told = ("قيد الحجز", "تأكيد مبلغ الحجز", "سينتهي الحجز المؤقت باسم", "السعر والشروط")
     assert missing(page, 'lang="ar" dir="rtl"', *told) == []

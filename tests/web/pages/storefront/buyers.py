@@ -55,10 +55,18 @@ class Buyer(Person):
     def try_to_hold(self, unit: Unit, **headers: str) -> httpx.Response:
         return self.post_form(f"{unit_page(unit)}/hold", None, **headers)
 
+    def refused_hold(self, unit: Unit, **headers: str) -> str:
+        """The page that says why the unit cannot be held; it can be reloaded."""
+        answer = self.try_to_hold(unit, **headers)
+        path = f"{unit_page(unit)}/hold"
+        assert (answer.status_code, answer.headers["location"]) == (303, path)
+        return self.see(path)
+
     def hold(self, unit: Unit) -> str:
         """The path of the booking that comes of it."""
         answer = self.try_to_hold(unit)
         assert answer.status_code == 303, f"{answer.status_code}: {answer.text[:2000]}"
+        assert "/bookings/" in answer.headers["location"], "it is refused"
         return str(answer.headers["location"])
 
     def sign(self, path: str, **changes: str) -> httpx.Response:

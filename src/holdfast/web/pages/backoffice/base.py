@@ -9,6 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
+from uuid import UUID
 
 from starlette.responses import RedirectResponse, Response
 
@@ -19,6 +20,7 @@ from holdfast.domain.project import Project, slug_fault
 from holdfast.domain.staff import Preferences, Staff
 from holdfast.domain.transitions import Caller
 from holdfast.operations.login import LoginClient, NewSession, StaffSession
+from holdfast.web.pages import forms
 from holdfast.web.pages.base import PAGE_HEADERS
 from holdfast.web.pages.i18n import language_of, translate
 from holdfast.web.pages.live import EVENT_STREAM, event
@@ -115,6 +117,11 @@ class StaffRequest(PageRequest):
     @property
     def caller(self) -> Caller:
         return Caller.ADMIN if self.may(Permission.REVOKE_SALE) else Caller.STAFF
+
+    @property
+    def form_id(self) -> UUID:
+        """The id of what the submitted form creates, so that a form that is sent again creates nothing."""
+        return forms.form_id(self.form, self.csrf_secret)
 
     @property
     def is_admitted(self) -> bool:

@@ -103,8 +103,15 @@ async def show_booking(request: StaffRequest, reference: str) -> Response:
 async def reissue_link(request: StaffRequest, reference: str) -> Response:
     """Show the buyer's new link, which is stored nowhere, and its token for those who use the API."""
     bookings = request.services.bookings
-    found = (await bookings.load_details(reference, request.caller)).found
-    _, token = await bookings.reissue_link(found, request.author)
+    found = await bookings.find(reference)
+    try:
+        _, token = await bookings.reissue_link(found, request.author, request.form.text("link"))
+    except BookingChanged:
+        notice = request._(
+            "A new link was already made. It is shown only once: if you did not copy it, make another one."
+        )
+        path = f"{BOOKINGS}/{found.booking.reference}"
+        return await request.redirect_with_notice(path, notice, "warning")
     link = buyer_link(request.context.public_url, found.project_slug, found.booking.reference, token)
     details = await bookings.load_details(reference, request.caller)
     return await _render(request, details, link=link, link_token=token)

@@ -14,7 +14,13 @@ from starlette.responses import Response
 
 from holdfast.domain.delivery import HOURS, FailedDeliveryFilter, HourlyDeliveries
 from holdfast.domain.endpoint import SENT_EVENTS, Endpoint, EndpointConfig, IssuedSecret
-from holdfast.domain.errors import Fault, InvalidInput, UnknownEndpoint, UnknownProject
+from holdfast.domain.errors import (
+    Fault,
+    IdempotencyKeyUsed,
+    InvalidInput,
+    UnknownEndpoint,
+    UnknownProject,
+)
 from holdfast.domain.event import EventName
 from holdfast.domain.permissions import Permission
 from holdfast.domain.signature import TOLERANCE_SECONDS
@@ -25,7 +31,7 @@ from holdfast.web.api.parameters import parse_id
 from holdfast.web.errors import MalformedBody
 from holdfast.web.fields import parse_time
 from holdfast.web.json import time_text
-from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages
+from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages, with_query
 from holdfast.web.pages.backoffice.deliveries import DELIVERIES
 from holdfast.web.pages.forms import Form, parse_whole_number
 from holdfast.web.pages.templates import WEB
@@ -67,7 +73,15 @@ async def show_new_endpoint(request: StaffRequest) -> Response:
 async def add_endpoint(request: StaffRequest) -> Response:
     try:
         config = EndpointConfig(**await _parse_form(request))
-        issued = await request.services.endpoints.add(config, request.author)
+        issued = await request.services.endpoints.add(
+            config, request.author, request.form_id, repeats_secret=False
+        )
+    except IdempotencyKeyUsed:
+        notice = request._(
+            "This endpoint was already registered. Its secret is shown only once: "
+            "if you did not copy it, rotate the secret."
+        )
+        return await request.redirect_with_notice(_path(request.form_id), notice, "warning")
     except (InvalidInput, UnknownProject) as error:
         return await _render_form_error(request, error)
     return await _render_secret(request, issued, 201)
@@ -131,7 +145,15 @@ async def resume(request: StaffRequest, endpoint_id: UUID) -> Response:
 
 @pages.post(f"{_ENDPOINT}/rotate", _MANAGE, back_to=_ENDPOINT)
 async def rotate_secret(request: StaffRequest, endpoint_id: UUID) -> Response:
-    issued = await request.services.endpoints.rotate(endpoint_id, request.author)
+    try:
+        issued = await request.services.endpoints.rotate(
+            endpoint_id, request.author, seen_secret_id=request.form.text("secret")
+        )
+    except IdempotencyKeyUsed:
+        notice = request._(
+            "The secret was already rotated. It is shown only once: if you did not copy it, rotate it again."
+        )
+        return await request.redirect_with_notice(_path(endpoint_id), notice, "warning")
     return await _render_secret(request, issued, 200)
 
 
@@ -304,17 +326,20 @@ async def recover(request: StaffRequest, endpoint_id: UUID) -> Response:
         endpoint.id, recovery.selection, request.author, recovery.resent
     )
     recovery = recovery._replace(resent=recovery.resent + count)
+    sent = request.ngettext(
+        "%(num)s failed delivery is being resent.",
+        "%(num)s failed deliveries are being resent.",
+        recovery.resent,
+    )
     if count == RESENT_AT_ONCE:
-        template = "endpoint_recovering_part.html" if request.is_fragment else "endpoint_recovering.html"
-        return await request.render(template, endpoint=endpoint, recovery=recovery)
+        if request.is_fragment:
+            return await request.render("endpoint_recovering_part.html", endpoint=endpoint, recovery=recovery)
+        # Without a script: the page counts those that are left.
+        since = request.language.local(recovery.selection.since)
+        path = with_query(f"{_path(endpoint.id)}/recover", since=since, event=request.form.text("event"))
+        return await request.redirect_with_notice(path, sent)
     path, notice = _path(endpoint.id), request._("There was nothing to resend.")
-    if recovery.resent:
-        notice = request.ngettext(
-            "%(num)s failed delivery is being resent.",
-            "%(num)s failed deliveries are being resent.",
-            recovery.resent,
-        )
-    response = await request.redirect_with_notice(path, notice)
+    response = await request.redirect_with_notice(path, sent if recovery.resent else notice)
     if request.is_fragment:
         return request.no_content(HX_Redirect=path)
     return response

@@ -154,6 +154,7 @@ def _panel_values(
 ) -> dict[str, Any]:
     unit, project, booking = staff_unit
     end, periods = ends_at(unit), request.services.bookings.periods
+    assert request.staff_session is not None
     period = periods.hold(project) if unit.status is Status.HELD else periods.reservation(project)
     return {
         "unit": unit,
@@ -164,6 +165,8 @@ def _panel_values(
         "transitions": _list_transitions(request, unit),
         "is_progress": is_progress,
         "revision": revision(unit, project),
+        "hold_seconds": periods.hold(project).total_seconds(),
+        "reserved_until": request.staff_session.at + periods.reservation(project),
         "ends_at": end,
         # An extension that names no end leads there.
         "default_end": end and end + period,

@@ -20,7 +20,6 @@ from holdfast.domain.project import Project
 from holdfast.domain.status import ON_SALE, Status
 from holdfast.domain.unit import Media, Unit
 from holdfast.operations.bookings import OpenedBooking
-from holdfast.web.errors import MethodNotAllowed
 from holdfast.web.pages.i18n import Language, in_language
 from holdfast.web.pages.live import milliseconds
 from holdfast.web.pages.routes import Pages
@@ -137,55 +136,58 @@ def status_words(language: Language) -> dict[str, str]:
 # Holding a unit: the buyer's booking begins, or a page says why not and what else there is.
 
 
-@pages.get("/{slug}/units/{code}/hold")
-async def show_hold_button(request: BuyerRequest, slug: str, code: str) -> Response:
-    """A link, a preview or a reader of history must not take a unit from others."""
-    request.page_path = unit_path(slug, code)
-    error = MethodNotAllowed(request.method, ("POST",))
-    return await request.render_for(error, "hold_by_button.html", code=code, unit_path=request.page_path)
-
-
 @pages.post("/{slug}/units/{code}/hold")
 async def hold_unit(request: BuyerRequest, slug: str, code: str) -> Response:
     # Browsers mark what they fetch before anybody has clicked. None sends a form so.
     if "prefetch" in request.header(b"sec-purpose").lower():
-        return await show_hold_button(request, slug, code)
-    request.page_path = unit_path(slug, code)
+        return request.redirect(request.path)
     requester = requester_of(request, request.visitor, secret=request.buyer_secret)
     try:
         opened = await request.services.bookings.open(slug, code, requester, request.request_id)
-    except (errors.NotAvailable, errors.TooManyHolds) as error:
-        return await _render_failure(request, slug, code, error)
+    except (errors.NotAvailable, errors.TooManyHolds):
+        return request.redirect(request.path)
     path = booking_path(slug, opened.reference)
     # Typed before an earlier hold lapsed. Without the consent the form comes back, filled in.
     is_typed = any(request.form.text(name) for name in ("buyerName", "buyerEmail", "buyerPhone"))
     return request.redirect(f"{path}/sign", 307) if is_typed else request.redirect(path)
 
 
-async def _render_failure(
-    request: BuyerRequest, slug: str, code: str, error: errors.NotAvailable | errors.TooManyHolds
-) -> Response:
-    unit, project = await request.services.units.find(slug, code)
-    if unit.status is Status.UNAVAILABLE:
+@pages.get("/{slug}/units/{code}/hold")
+async def show_hold(request: BuyerRequest, slug: str, code: str) -> Response:
+    """Say why the buyer cannot hold the unit now, or show the button. A link or a preview holds nothing."""
+    services = request.services
+    own = await services.bookings.own_claim(slug, code, request.buyer_secret)
+    if own is not None:
+        return request.redirect(booking_path(slug, own.reference))
+    requester = requester_of(request, request.visitor, secret=request.buyer_secret)
+    error: errors.DomainError | None = None
+    try:
+        await services.bookings.check_hold(slug, code, requester, request.request_id)
+    except (errors.NotAvailable, errors.TooManyHolds) as found:
+        error = found
+    unit, project = await services.units.find(slug, code)
+    if unit.status not in ON_SALE:
         raise errors.UnknownUnit(slug, code)
-    values: dict[str, Any] = {"unit": unit, "project": project, "unit_path": request.page_path}
+    values: dict[str, Any] = {"unit": unit, "project": project, "unit_path": unit_path(slug, unit.code)}
     values["form"] = request.form
-    if isinstance(error, errors.NotAvailable):
+    if unit.status is not Status.AVAILABLE:
         values |= {
             "similar": await similar_units(request, slug, unit),
             "words": status_words(request.language),
         }
-        return await request.render_for(error, "hold_taken.html", **values)
-    now = await request.services.listings.now()
+        return await request.render("hold_taken.html", **values)
+    if not isinstance(error, errors.TooManyHolds):
+        return await request.render("hold_by_button.html", **values)
+    now = await services.listings.now()
     retry_at = now + timedelta(seconds=error.retry_after_seconds)
     values |= {"now": now, "retry_at": retry_at, "milliseconds": milliseconds}
     if isinstance(error, errors.HeldTooRecently):
-        return await request.render_for(error, "hold_too_soon.html", **values)
+        return await request.render("hold_too_soon.html", **values)
     if isinstance(error, errors.TooManyHoldsAtAddress):
-        return await request.render_for(error, "hold_too_many_here.html", **values)
-    values["holds"] = await request.services.bookings.live_holds(request.visitor, request.buyer_secret)
-    values["limit"] = request.services.bookings.limits.per_visitor
-    return await request.render_for(error, "hold_too_many.html", **values)
+        return await request.render("hold_too_many_here.html", **values)
+    values["holds"] = await services.bookings.live_holds(request.visitor, request.buyer_secret)
+    values["limit"] = services.bookings.limits.per_visitor
+    return await request.render("hold_too_many.html", **values)
 
 
 # Units as cards of a list.

@@ -111,6 +111,20 @@
     });
   }
 
+  // Escape and Cancel close a question again.
+  function close(asked) {
+    asked.open = false;
+    asked.querySelector("summary").focus();
+  }
+  for (const button of document.querySelectorAll("[data-close]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => close(button.closest("details")));
+  }
+  document.addEventListener("keydown", (event) => {
+    const asked = event.key === "Escape" && event.target.closest("details[open]");
+    if (asked && asked.querySelector("[data-close]")) close(asked);
+  });
+
   // One click is one click.
   for (const form of document.querySelectorAll("form[method=post]")) {
     form.addEventListener("submit", (event) => {
