@@ -29,6 +29,7 @@ from holdfast.operations.login import Login, Passwords
 from holdfast.operations.payments import HostedPaymentPage, PaymentPage, Payments
 from holdfast.operations.projects import Projects
 from holdfast.operations.reports import Reports
+from holdfast.operations.sellers import Sellers
 from holdfast.operations.staff import Accounts, StaffAccounts
 from holdfast.operations.units import Units
 from holdfast.settings import Settings, WrongSetting
@@ -51,6 +52,7 @@ class Services(NamedTuple):
     bookings: Bookings
     payments: Payments
     projects: Projects
+    sellers: Sellers
     boards: Boards
     listings: Listings
     reports: Reports
@@ -100,6 +102,7 @@ def build_services(settings: Settings, row_reader: RowReader) -> Services:
         bookings=bookings,
         payments=Payments(database, units, bookings, _payment_page(settings)),
         projects=Projects(database, units),
+        sellers=Sellers(database, units),
         boards=boards,
         listings=Listings(database, units, boards.layouts),
         reports=Reports(database, units),

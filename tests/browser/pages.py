@@ -98,6 +98,8 @@ PAGES: tuple[BrowserPage[Scene], ...] = (
     BrowserPage("figures", PROJECT + "/figures", _at(PROJECT + "/figures")),
     BrowserPage("layout", PROJECT + "/layout", _at(PROJECT + "/layout")),
     BrowserPage("project-settings", PROJECT + "/settings", _at(PROJECT + "/settings")),
+    BrowserPage("seller", BASE + "/settings/seller", _at(BASE + "/settings/seller"), both_sizes=True),
+    BrowserPage("project-seller", PROJECT + "/seller", _at(PROJECT + "/seller"), role="viewer"),
     BrowserPage("import", IMPORT, _at(IMPORT)),
     BrowserPage("import-columns", IMPORT + "/{id}", _at(IMPORT), then=steps.upload_a_file),
     BrowserPage("import-checked", IMPORT + "/{id}", _at(IMPORT), then=steps.check_the_file),

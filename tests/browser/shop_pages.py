@@ -93,6 +93,8 @@ def _come_back_from_paying(page: Page, _: ShopScene) -> None:
 SHOP_PAGES: tuple[BrowserPage[ShopScene], ...] = (
     BrowserPage("start", None, _at("/"), both_sizes=True),
     BrowserPage("start-receiver", None, lambda scene: scene.outside, both_sizes=True),
+    BrowserPage("shop-projects", "/p", _at("/p"), both_sizes=True),
+    BrowserPage("shop-no-projects", "/p", _at("/p?after=zz")),
     BrowserPage("shop", PROJECT, _at(SHOP), both_sizes=True),
     BrowserPage("shop-filtered", PROJECT, _at(f"{SHOP}?bedrooms=2&order=price")),
     BrowserPage("shop-unknown", PROJECT, _at("/p/no-such-project"), status=404),

@@ -11,6 +11,7 @@ from holdfast.domain.booking import NOBODY, BookingStatus, Buyer, Slots, end, ne
 from holdfast.domain.decision import UNCONDITIONAL, Decision, UnitSnapshot, apply, describe_change, patch
 from holdfast.domain.errors import HoldLapsed, NotSigned, TransitionNotAllowed
 from holdfast.domain.holds import HoldRequest, open_unit
+from holdfast.domain.seller import NOBODY_NAMED
 from holdfast.domain.status import Status
 from holdfast.domain.transitions import Action, Caller
 from holdfast.domain.unit import Unit
@@ -142,7 +143,7 @@ def test_a_second_signature_may_only_repeat_the_first(status: BookingStatus) -> 
 
 
 def test_an_agreement_that_has_changed_since_it_was_read_is_not_signed() -> None:
-    agreement = new_agreement(FIELDS, "Palm Court", "ar")
+    agreement = new_agreement(FIELDS, "Palm Court", "ar", NOBODY_NAMED)
     with pytest.raises(errors.AgreementChanged):
         booking_actions.sign(claimed(), NUMBER, BUYER, NOW, "ar", agreement._replace(area_sqm=Decimal(1)))
     signed = booking_actions.sign(claimed(), NUMBER, BUYER, NOW, "ar", agreement)

@@ -278,7 +278,7 @@ def test_a_restored_installation_makes_its_own_references_and_another_one_others
 def test_a_backup_of_an_older_schema_is_brought_up_to_date(
     empty_on: Callable[[int], str], file: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    older, *newer = [f"{number:04}" for number in range(12, int(HEAD) + 1)]
+    older, *newer = schema._REVISIONS
     source = empty_on(NEWEST)
     with monkeypatch.context() as earlier_release:
         earlier_release.setattr(schema, "HEAD", older)

@@ -9,6 +9,7 @@ from holdfast.demo import history
 from holdfast.demo.deliveries import deliver_past
 from holdfast.demo.history import UNPAID, Outcome, Visit
 from holdfast.demo.project import DemoUnit, round_price
+from holdfast.demo.seller import SELLER
 from holdfast.domain import booking_actions as actions
 from holdfast.domain.api_key import Key
 from holdfast.domain.audit import ActorKind, Author
@@ -142,7 +143,7 @@ def _visit_commands(key: UnitKey, visit: Visit, draft: Draft, staff: Author) -> 
         return BookingCommand(key, author, number, decide)
 
     def sign(unit: UnitSnapshot, now: datetime) -> Decision:
-        return actions.sign(unit, number, visit.buyer, now, visit.language)
+        return actions.sign(unit, number, visit.buyer, now, visit.language, seller=SELLER)
 
     yield visit.at, HoldUnit(key, buyer, HoldRequest(draft, Caller.BUYER, _PERIODS))
     signed_at = visit.at + timedelta(seconds=50 + visit.number)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from holdfast.demo.past import store_past
 from holdfast.demo.project import DEFAULT_URL, DRAWINGS_PATH, NAME, SLUG, demo_units
+from holdfast.demo.seller import add_seller
 from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import EndpointConfig, IssuedSecret
@@ -18,6 +19,7 @@ from holdfast.operations import api_keys
 from holdfast.operations.api_keys import NewApiKey
 from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.projects import add_project
+from holdfast.operations.sellers import Sellers
 from holdfast.operations.staff import StaffAccounts
 from holdfast.operations.units import PatchUnit, Units
 from holdfast.operations.write_path import Command
@@ -52,7 +54,7 @@ async def seed_demo(
         await schema.check_may_fill(connection, SLUG)
         await schema.mark_as_filled(connection)
     with suppress(ProjectExists):
-        await add_project(database, SLUG, NAME)
+        await add_project(database, SLUG, NAME, listed=True)
     # The key and the password of the last start stop working.
     await api_keys.revoke_named(database, KEY_NAME)
     issued = await api_keys.issue(database, NewApiKey(KEY_NAME, [Scope.INTEGRATION, Scope.BACKOFFICE]))
@@ -60,6 +62,7 @@ async def seed_demo(
     receiver = None if endpoints is None else await _register_receiver(endpoints, hook_url)
     units = Units(database)
     try:
+        await add_seller(Sellers(database, units))
         rows, _ = await units.page(SLUG, "", _MAX_UNITS, None, None)
         present = {unit.code for unit in rows}
         new = [unit for unit in demo_units(public_url) if unit.code not in present]

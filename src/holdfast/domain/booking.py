@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
+from holdfast.domain.seller import NOBODY_NAMED, Seller
 from holdfast.domain.unit import Unit, UnitFields
 
 _HALALA = Decimal("0.01")
@@ -59,7 +60,7 @@ class Buyer(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """The unit as described when the buyer signed; price and deposit are in the terms."""
+    """The unit and the seller as described when the buyer signed; price and deposit are in the terms."""
 
     project_name: str
     unit_type: str
@@ -69,6 +70,7 @@ class Agreement(NamedTuple):
     delivery_year: int | None
     language: str
     wording: int
+    seller: Seller = NOBODY_NAMED
 
 
 WORDING = 2
@@ -163,10 +165,10 @@ class Draft(NamedTuple):
     idempotency_id: UUID | None = None
 
 
-def new_agreement(fields: UnitFields, project_name: str, language: str) -> Agreement:
+def new_agreement(fields: UnitFields, project_name: str, language: str, seller: Seller) -> Agreement:
     return Agreement(
         project_name, fields.type, fields.area_sqm, fields.bedrooms, fields.bathrooms, fields.delivery_year,
-        language, WORDING,
+        language, WORDING, seller,
     )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from holdfast.domain.booking import (
 )
 from holdfast.domain.decision import Decision, UnitSnapshot
 from holdfast.domain.holds import HoldPeriods, extended_end, get_unit
+from holdfast.domain.seller import NOBODY_NAMED, Seller
 from holdfast.domain.status import Status
 from holdfast.domain.transitions import Action, Caller, transition
 from holdfast.domain.unit import Unit, allowed_transition, ends_at, move
@@ -81,6 +82,7 @@ def sign(
     now: datetime,
     language: str = LANGUAGE,
     as_read: Agreement | None = None,
+    seller: Seller = NOBODY_NAMED,
 ) -> Decision:
     """Fix the agreement: a second signature may only repeat the first.
 
@@ -88,7 +90,7 @@ def sign(
     """
     unit, booking = get_booking(snapshot, number)
     if booking.status is BookingStatus.OPEN:
-        agreement = new_agreement(unit.fields, snapshot.project.name, language)
+        agreement = new_agreement(unit.fields, snapshot.project.name, language, seller)
         if as_read not in (None, agreement):
             raise errors.AgreementChanged(unit.status)
         signed = booking._replace(

@@ -33,6 +33,8 @@ class Project(NamedTuple):
     reservation_days: float | None = None
     turn: int = 1
     """One more at every change; the version is that of what units show of their project."""
+    listed: bool = False
+    """Whether the list of projects shows it to buyers. Its address works in either case."""
 
     @property
     def first_unit_version(self) -> int:

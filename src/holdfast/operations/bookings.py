@@ -23,7 +23,7 @@ from holdfast.operations import booking_commands as commands
 from holdfast.operations.booking_commands import Requester
 from holdfast.operations.units import Units, UnitWithBooking
 from holdfast.operations.write_path import Command, WriteResult
-from holdfast.storage import bookings
+from holdfast.storage import bookings, sellers
 from holdfast.storage.bookings import FoundBooking
 from holdfast.storage.database import Database
 
@@ -108,11 +108,12 @@ class Bookings:
         as_read: Agreement | None = None,
     ) -> WriteResult:
         number, author = found.booking.number, Author(ActorKind.BUYER, found.booking.reference, request_id)
-        return await self._write(
-            found,
-            author,
-            lambda snapshot, now: booking_actions.sign(snapshot, number, buyer, now, language, as_read),
-        )
+        seller = await self._database.read(sellers.effective, found.project_slug)
+
+        def sign(snapshot: UnitSnapshot, now: datetime) -> Decision:
+            return booking_actions.sign(snapshot, number, buyer, now, language, as_read, seller)
+
+        return await self._write(found, author, sign)
 
     async def cancel_as_buyer(self, found: FoundBooking, request_id: str) -> WriteResult:
         author = Author(ActorKind.BUYER, found.booking.reference, request_id)

@@ -73,16 +73,20 @@ TRIM = """
 _POSITION_OF_ALL = _POSITION.format(subject="")
 _POSITION_OF_SUBJECT = _POSITION.format(subject="and subject_id = $5")
 
-SUBJECT_KINDS = ("unit", "project", "endpoint", "key", "staff")
+SUBJECT_KINDS = ("unit", "project", "endpoint", "key", "staff", "installation")
+INSTALLATION_ID = UUID(int=0)
+"""The subject of entries about settings of the whole installation."""
 
 # Removed endpoints and revoked keys keep their names.
-_SUBJECTS = """
+_SUBJECTS = f"""
     select unit.id, 'unit', code, slug from unit join project on project.id = project_id
         where unit.id = any($1::uuid[])
     union all select id, 'project', name, slug from project where id = any($1)
     union all select id, 'endpoint', url, null from endpoint where id = any($1)
     union all select id, 'key', name, null from api_key where id = any($1)
     union all select id, 'staff', email, null from staff where id = any($1)
+    union all select id, 'installation', '', null from (select '{INSTALLATION_ID}'::uuid) as one (id)
+        where id = any($1)
 """
 
 
@@ -90,7 +94,8 @@ class Subject(NamedTuple):
     id: UUID
     kind: str
     name: str
-    """The unit's code, the project's name, the endpoint's URL, the key's name, staff's e-mail address."""
+    """The unit's code, the project's name, the endpoint's URL, the key's name, staff's e-mail address.
+    Empty for the installation."""
     slug: str | None
     """The project's, of a unit or a project."""
 

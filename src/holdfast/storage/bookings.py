@@ -15,9 +15,11 @@ from holdfast.domain import booking as domain
 from holdfast.domain.booking import Agreement, Booking, BookingStatus, Buyer, Holder, Slots, Terms
 from holdfast.domain.references import encode_reference
 from holdfast.storage.database import Connection
+from holdfast.storage.sellers import seller_from, seller_text
 
 # Numbers and documents are sent as text, both ways.
-_TYPES = {"price_sar": "numeric", "vat_rate": "numeric", "deposit_percent": "numeric", "agreement": "jsonb"}
+_TYPES = {"price_sar": "numeric", "vat_rate": "numeric", "deposit_percent": "numeric"}
+_TYPES |= {"agreement": "jsonb", "seller": "jsonb"}
 _TIMES = (
     "hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at, "
     "refunded_at"
@@ -31,14 +33,14 @@ WRITE_COLUMNS = (
     "number, reference, project_id, unit_id, token_hash, status, price_sar, vat_included, vat_rate, "
     f"deposit_percent, buyer_name, buyer_email, buyer_phone, {_TIMES}, "
     "address_id, visitor_id, address_slot, visitor_slot, idempotency_id, buyer_erased_at, agreement, "
-    f"payment_id, {_NETWORKS}"
+    f"payment_id, {_NETWORKS}, seller"
 )
 """In the order of the database's type ``booking_write``."""
 
 _MUTABLE = (
     "token_hash, status, buyer_name, buyer_email, buyer_phone, hold_expires_at, reserved_until, signed_at, "
     "deposit_confirmed_at, closed_at, ended_at, refunded_at, address_id, visitor_id, address_slot, "
-    f"visitor_slot, buyer_erased_at, agreement, payment_id, {_NETWORKS}"
+    f"visitor_slot, buyer_erased_at, agreement, payment_id, {_NETWORKS}, seller"
 )
 
 _READ = {"numeric": "trim_scale(booking.{})::text", "jsonb": "booking.{}::text", None: "booking.{}"}
@@ -82,7 +84,7 @@ def booking_from(columns: tuple[Any, ...]) -> Booking:
         name, email, phone,
         hold_expires_at, reserved_until, created_at, signed_at, deposit_confirmed_at, closed_at, ended_at,
         refunded_at, address_id, visitor_id, address_slot, visitor_slot, idempotency_id, buyer_erased_at,
-        agreement, payment_id, *networks,
+        agreement, payment_id, *networks, seller,
     ) = columns  # fmt: skip
     terms = Terms(Decimal(price), vat_included, vat_rate and Decimal(vat_rate), deposit and Decimal(deposit))
     return Booking(
@@ -92,7 +94,7 @@ def booking_from(columns: tuple[Any, ...]) -> Booking:
         refunded_at,
         Holder(address_id, visitor_id, *networks[:3]), Slots(address_slot, visitor_slot, *networks[3:]),
         idempotency_id, buyer_erased_at,
-        None if agreement is None else _agreement_from(agreement), payment_id,
+        None if agreement is None else _agreement_from(agreement, seller), payment_id,
     )  # fmt: skip
 
 
@@ -109,17 +111,20 @@ def booking_row(booking: Booking) -> tuple[Any, ...]:
         *booking.holder[:2], *booking.slots[:2], booking.idempotency_id, booking.buyer_erased_at,
         None if booking.agreement is None else _agreement_text(booking.agreement), booking.payment_id,
         *booking.holder[2:], *booking.slots[2:],
+        None if booking.agreement is None else seller_text(booking.agreement.seller),
     )  # fmt: skip
 
 
 def _agreement_text(agreement: Agreement) -> str:
     """A number that must stay exact is kept as text."""
-    return json.dumps({**agreement._asdict(), "area_sqm": str(agreement.area_sqm)}, ensure_ascii=False)
+    kept = {**agreement._asdict(), "area_sqm": str(agreement.area_sqm)}
+    del kept["seller"]  # It has a column of its own: the release before it knows no other fields here.
+    return json.dumps(kept, ensure_ascii=False)
 
 
-def _agreement_from(text: str) -> Agreement:
+def _agreement_from(text: str, seller: str | None) -> Agreement:
     kept = json.loads(text)
-    return Agreement(**{**kept, "area_sqm": Decimal(kept["area_sqm"])})
+    return Agreement(**{**kept, "area_sqm": Decimal(kept["area_sqm"]), "seller": seller_from(seller or "{}")})
 
 
 _CLAIMING = "booking.status in ('open', 'signed', 'reserved', 'sold')"

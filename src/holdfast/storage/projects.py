@@ -12,8 +12,8 @@ _COLUMNS = ", ".join(Project._fields)
 # After a recovery that lost changes, a project of the same slug may have been lost. The versions of the new
 # one, which ETags and boards show, go on from beyond those, as the feed does.
 _INSERT = f"""
-    insert into project (id, slug, name, version, turn, layout_turn)
-    select $1, $2, $3, start, start, start from (
+    insert into project (id, slug, name, listed, version, turn, layout_turn)
+    select $1, $2, $3, $4, start, start, start from (
         select case when last_position < {COUNTED_BELOW} then 1 else last_position end as start
         from event_feed
     ) as feed
@@ -22,7 +22,7 @@ _INSERT = f"""
 """
 _UPDATE = f"""
     update project
-    set name = $2, hold_seconds = $3, reservation_days = $4, turn = turn + 1,
+    set name = $2, hold_seconds = $3, reservation_days = $4, listed = $5, turn = turn + 1,
         version = version + (name <> $2)::int
     where id = $1 returning {_COLUMNS}
 """
@@ -35,6 +35,7 @@ _LIST = f"""
     where ($1::text[] is null or slug = any($1)) and slug > $2
     order by slug limit $3
 """
+_LIST_LISTED = f"select {_COLUMNS} from project where listed and slug > $1 order by slug limit $2"
 
 
 async def refresh_project_cache(
@@ -51,8 +52,8 @@ async def refresh_project_cache(
         known.update((row[0], Project(*row)) for row in rows)
 
 
-async def insert(connection: Connection, slug: str, name: str) -> Project:
-    row = await connection.fetchrow(_INSERT, uuid4(), slug, name)
+async def insert(connection: Connection, slug: str, name: str, *, listed: bool) -> Project:
+    row = await connection.fetchrow(_INSERT, uuid4(), slug, name, listed)
     if row is None:
         raise ProjectExists(slug)
     return Project(*row)
@@ -84,7 +85,7 @@ async def get(connection: Connection, project_id: UUID, *, lock: bool = False) -
 
 
 async def update(connection: Connection, project: Project) -> Project:
-    values = (project.name, project.hold_seconds, project.reservation_days)
+    values = (project.name, project.hold_seconds, project.reservation_days, project.listed)
     return Project(*await fetch_one(connection, _UPDATE, project.id, *values))
 
 
@@ -92,3 +93,7 @@ async def list_page(
     connection: Connection, slugs: tuple[str, ...] | None, after: str, limit: int
 ) -> list[Project]:
     return [Project(*row) for row in await connection.fetch(_LIST, slugs, after, limit)]
+
+
+async def list_listed(connection: Connection, after: str, limit: int) -> list[Project]:
+    return [Project(*row) for row in await connection.fetch(_LIST_LISTED, after, limit)]

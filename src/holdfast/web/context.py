@@ -45,7 +45,7 @@ def build_context(settings: Settings, services: Services, tour: Tour | None) -> 
         wrong_key_limit=WrongKeyLimit(settings.wrong_keys_per_minute, monotonic),
         live_limits=LiveLimits(),
         cookies=Cookies.for_address(settings.public_url),
-        documents=Documents(services.units, public_url, settings.time_zone),
+        documents=Documents(services.units, services.sellers, public_url, settings.time_zone),
         file_reader=FileReader(),
         workbook_writer=WorkbookWriter(),
         public_url=public_url,

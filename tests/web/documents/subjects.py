@@ -14,6 +14,7 @@ from holdfast.domain.booking import (
     Terms,
     new_booking,
 )
+from holdfast.domain.seller import Seller
 from holdfast.web.documents.content import Document, Kind, Subject, build_document
 from holdfast.web.pages.i18n import language_of
 from tests.domain.units import unit
@@ -28,6 +29,14 @@ TERMS = Terms(Decimal(1299000), False, Decimal(5), Decimal(10))
 AGREEMENT = Agreement(
     "Narjis Heights | مرتفعات النرجس", "Apartment | شقة", Decimal("142.5"), 3, 2, 2028, "en", WORDING
 )  # fmt: skip
+SELLER = Seller(
+    legal_name="Palm Court Company | شركة النخيل",
+    commercial_registration="1010123456",
+    vat_number="310123456700003",
+    bank_name="Palm Bank",
+    iban="SA0380000000608010167519",
+    terms="No {pets}.\n\nلا أسود.",
+)
 OUTCOMES: dict[BookingStatus, dict[str, Any]] = {
     BookingStatus.LAPSED: {"ended_at": LATER, "deposit_confirmed_at": None, "payment_id": None},
     BookingStatus.CANCELLED: {"ended_at": LATER, "deposit_confirmed_at": None, "payment_id": None},

@@ -13,7 +13,16 @@ from holdfast.web.documents.content import TEXTS, Kind, Table, build_clauses, fi
 from holdfast.web.documents.rendering import status_url
 from holdfast.web.pages.i18n import DIRECTIONS, language_of
 from holdfast.web.pages.storefront.base import booking_path
-from tests.web.documents.subjects import AGREEMENT, LATER, NOW, TERMS, a_booking, a_document
+from tests.web.documents.subjects import (
+    AGREEMENT,
+    LATER,
+    NOW,
+    REFERENCE,
+    SELLER,
+    TERMS,
+    a_booking,
+    a_document,
+)
 
 ENGLISH = language_of("en", "latn", "Asia/Riyadh")
 STATES = {
@@ -129,15 +138,36 @@ def test_the_text_is_that_of_the_terms_with_a_deposit_or_without(code: str) -> N
     without = build_clauses(AGREEMENT, Terms(Decimal(1299000), True, None, None), "A-1203", language)
     assert len(without) == len(clauses)
     assert "0.00" not in str(without).replace("1,299,000.00", "")
-    read, signed = terms_in_full(AGREEMENT, TERMS, "A-1203", language), a_document(code=code)
-    assert read.clauses == signed.clauses == clauses
-    assert set(read.tables) <= set(signed.tables)
+    for agreement in (AGREEMENT, AGREEMENT._replace(seller=SELLER)):
+        read = terms_in_full(agreement, TERMS, "A-1203", REFERENCE, language)
+        signed = a_document(code=code, agreement=agreement)
+        assert read.clauses == signed.clauses
+        assert read.clauses[: len(clauses)] == clauses
+        seller, *others = read.tables
+        assert set(seller.rows) <= set(signed.tables[0].rows)
+        assert set(others) <= set(signed.tables)
+
+
+def test_the_seller_is_named_with_numbers_account_and_terms_of_the_day_of_the_signature() -> None:
+    agreement = AGREEMENT._replace(seller=SELLER)
+    text = str(a_document(agreement=agreement))
+    for part in ("Palm Court Company", "1010123456", "310123456700003", "SA03 8000", "Palm Bank", REFERENCE):
+        assert part in text
+    assert "شركة" not in text
+    *_, additional = a_document(code="ar", agreement=agreement).clauses
+    assert [line.strip("\u2068\u2069") for line in additional.paragraphs] == ["No {pets}.", "لا أسود."]
+    receipt = a_document(Kind.RECEIPT, agreement=agreement)
+    assert "1010123456" in str(receipt)
+    assert "SA03" not in str(receipt)
+    nothing_to_pay = a_booking(terms=Terms(Decimal(1), True, None, None))
+    assert "SA03" not in str(a_document(agreement=agreement, booking=nothing_to_pay))
+    assert "The seller of" in str(a_document())
 
 
 def test_an_agreement_of_the_first_version_keeps_its_word_for_the_deposit() -> None:
     language = language_of("ar", "latn", "Asia/Riyadh")
     for version, word, other in ((1, "العربون", "مبلغ الحجز"), (2, "مبلغ الحجز", "العربون")):
-        signed = terms_in_full(AGREEMENT._replace(wording=version), TERMS, "A-1203", language)
+        signed = terms_in_full(AGREEMENT._replace(wording=version), TERMS, "A-1203", "RE-FER-ENC", language)
         assert word in str(signed.tables)
         assert word in str(signed.clauses)
         assert other not in str(signed)

@@ -6,10 +6,21 @@ from typing import Any
 import pytest
 
 from holdfast.domain.booking import BookingStatus
+from holdfast.domain.seller import read_logo
 from holdfast.web.documents.content import Document, Kind
 from holdfast.web.documents.rendering import PdfRenderer
+from tests.domain.test_seller import JPEG, png
 from tests.web.documents.reading import embedded_fonts, fonts_of, fonts_on_pages, letters_of, read, text_of
-from tests.web.documents.subjects import ADDRESS, AGREEMENT, NORA, NOURA, REFERENCE, a_booking, a_document
+from tests.web.documents.subjects import (
+    ADDRESS,
+    AGREEMENT,
+    NORA,
+    NOURA,
+    REFERENCE,
+    SELLER,
+    a_booking,
+    a_document,
+)
 
 Pdf = Callable[[Document], Awaitable[bytes]]
 OURS = {"Inter-Regular", "Inter-SemiBold", "IBMPlexSansArabic", "IBMPlexSansArabic-SmBld"}
@@ -156,3 +167,16 @@ async def test_there_is_a_pdf_in_every_state(pdf: Pdf, status: BookingStatus, co
 
 async def test_without_a_public_address_there_is_no_code_to_scan(renderer: PdfRenderer) -> None:
     assert "Scan" not in text_of(await renderer.render(a_document(), None))
+
+
+@pytest.mark.parametrize("content", [png(), png()[:60], JPEG], ids=["whole", "cut off", "without pixels"])
+async def test_a_logo_stands_at_the_top_and_a_broken_one_prevents_nothing(
+    renderer: PdfRenderer, content: bytes
+) -> None:
+    logo = read_logo(content)
+    assert logo is not None
+    document = a_document(agreement=AGREEMENT._replace(seller=SELLER._replace(logo=logo.name)))
+    made = await renderer.render(document, ADDRESS, logo)
+    assert "Palm Court Company" in text_of(made)
+    assert is_archivable(made)
+    assert (b"/Width 3" in made) == (content == png())

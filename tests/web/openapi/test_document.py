@@ -41,10 +41,11 @@ BOOKING_ACTIONS = {"cancelBooking", "closeSaleOfBooking", "extendBooking", "mark
 LISTS_OF_ALL = {"listProjects", "listKeys", "listStaff", "listStaffProjects", "listEndpoints"}
 READ = {
     "listUnits", "listBookings", "getBooking", "listStaffUnits", "getUnitHistory", "getProject", "getLayout",
-    "getEndpoint", "listDeliveries", "getDelivery", "listAuditEntries",
+    "getEndpoint", "listDeliveries", "getDelivery", "listAuditEntries", "getSeller", "getProjectSeller",
 }  # fmt: skip
 WITHOUT_CONFLICTS = {
     "putUnits", "resetStaff", "reissueLink", "changeProject", "putLayout", "changeEndpoint", "rotateSecret",
+    "putSeller", "putProjectSeller",
 }  # fmt: skip
 ANSWERS = {
     **dict.fromkeys(LISTS_OF_ALL, WITH_KEY | {"200"}),
@@ -99,6 +100,7 @@ UNKNOWN = {
     **{name: {"unknown-staff"} for name in ("changeStaff", "resetStaff")},
     "changeEndpoint": {"unknown-endpoint", "unknown-project"},
     "revokeKey": {"unknown-key"},
+    **{name: {"not-found"} for name in ("getSeller", "putSeller")},
 }
 FILTERS = {
     "listDeliveries": {

@@ -15,6 +15,7 @@ from holdfast.operations.health import check_ready
 from holdfast.web.api.backoffice import PREFIX, api_keys, audit, deliveries, endpoints, layouts, staff
 from holdfast.web.api.backoffice import bookings as staff_bookings
 from holdfast.web.api.backoffice import projects as staff_projects
+from holdfast.web.api.backoffice import sellers as staff_sellers
 from holdfast.web.api.backoffice import units as staff_units
 from holdfast.web.api.integration import events, projects, units
 from holdfast.web.api.payments import callback
@@ -35,6 +36,7 @@ BACKOFFICE: tuple[ApiRoutes, ...] = (
     staff_units.routes,
     staff_projects.routes,
     layouts.routes,
+    staff_sellers.routes,
     endpoints.routes,
     deliveries.routes,
     api_keys.routes,

@@ -73,6 +73,8 @@ class Document(NamedTuple):
     headline: Row | None = None
     clauses: tuple[Clause, ...] = ()
     signature: Table | None = None
+    logo: str | None = None
+    """The name of the seller's picture."""
 
 
 class MissingDocument(NamedTuple):
@@ -114,10 +116,7 @@ def _agreement(subject: Subject, language: Language) -> Document:
     booking, code, agreement = subject.booking, subject.unit_code, subject.agreement
     assert booking.signed_at is not None
     note = _("when this copy was made; not part of the agreement")
-    seller = _(
-        "The seller of %(project)s", project=isolate(in_language(agreement.project_name, language.code))
-    )
-    parties = (Row(_("Seller"), seller, is_strong=True), *buyer_rows(booking, language))
+    parties = (*seller_rows(agreement, language), *buyer_rows(booking, language))
     signature = (
         Row(_("Signed electronically by"), buyer_name(booking, language), is_strong=True),
         Row(_("Signed at"), format_time(booking.signed_at, language)),
@@ -129,6 +128,7 @@ def _agreement(subject: Subject, language: Language) -> Document:
             Table(_("Parties"), parties),
             unit_table(agreement, code, language),
             price_table(booking.terms, language, agreement.wording),
+            *bank_tables(agreement, booking.terms, booking.reference, language),
         ),
         clauses=build_clauses(agreement, booking.terms, code, language),
         signature=Table(_("Signature"), signature),
@@ -143,6 +143,7 @@ def _receipt(subject: Subject, language: Language) -> Document:
     received = (
         Row(_("For"), _("Deposit for the reservation") if deposit else _("Reservation without a deposit")),
         Row(_("Received from"), buyer_name(booking, language)),
+        *seller_rows(subject.agreement, language, _("Received by")),
         Row(_("Confirmed at"), format_time(booking.deposit_confirmed_at, language)),
         *payment,
     )
@@ -182,6 +183,7 @@ def _document(
         booking.status in _ENDED,
         state_note,
         remarks=() if subject.is_signed_text else (note,),
+        logo=subject.agreement.seller.logo,
     )
 
 
@@ -220,9 +222,16 @@ class TermsInFull(NamedTuple):
     clauses: tuple[Clause, ...]
 
 
-def terms_in_full(agreement: Agreement, terms: Terms, unit_code: str, language: Language) -> TermsInFull:
+def terms_in_full(
+    agreement: Agreement, terms: Terms, unit_code: str, reference: str, language: Language
+) -> TermsInFull:
     """Return all that a buyer signs for, to be read before the signature."""
-    tables = (unit_table(agreement, unit_code, language), price_table(terms, language, agreement.wording))
+    tables = (
+        Table(language.gettext("The seller"), seller_rows(agreement, language)),
+        unit_table(agreement, unit_code, language),
+        price_table(terms, language, agreement.wording),
+        *bank_tables(agreement, terms, reference, language),
+    )
     return TermsInFull(tables, build_clauses(agreement, terms, unit_code, language))
 
 
@@ -237,12 +246,16 @@ def build_clauses(
         "deposit": isolate(format_amount(terms.deposit_sar, language)),
     }
     conditions = ("", "deposit" if terms.deposit_sar else "no-deposit")
-    return tuple(
+    # Whole, whatever the reader's language is: the buyer signs all of it.
+    own = tuple(isolate(line) for line in (agreement.seller.terms or "").splitlines() if line.strip())
+    additional = (Clause(language.gettext("Additional terms"), own),) if own else ()
+    clauses = tuple(
         # Values are filled in after the text was split, so that no name can look like a clause.
         Clause(clause.heading, tuple(paragraph.format(**values) for paragraph in clause.paragraphs))
         for condition, clause in _load_clauses(agreement.wording, language.code)
         if condition in conditions
     )
+    return clauses + additional
 
 
 @cache
@@ -308,6 +321,37 @@ def _gettext_of_wording(wording: int, language: Language) -> Callable[..., str]:
     return gettext if wording == 1 else language.gettext
 
 
+def seller_rows(agreement: Agreement, language: Language, label: str | None = None) -> tuple[Row, ...]:
+    """Name the seller as it was known when the buyer signed."""
+    _, seller = language.gettext, agreement.seller
+    project = isolate(in_language(agreement.project_name, language.code))
+    name = (
+        isolate(in_language(seller.legal_name, language.code))
+        if seller.legal_name
+        else _("The seller of %(project)s", project=project)
+    )
+    numbers = (
+        (_("Commercial registration number"), seller.commercial_registration),
+        (_("VAT registration number"), seller.vat_number),
+    )
+    rows = (Row(text, _left_to_right(number)) for text, number in numbers if number)
+    return (Row(label or _("Seller"), name, is_strong=True), *rows)
+
+
+def bank_tables(agreement: Agreement, terms: Terms, reference: str, language: Language) -> tuple[Table, ...]:
+    """Return where the deposit is transferred to, if there is one and the account is known."""
+    _, seller = language.gettext, agreement.seller
+    if seller.iban is None or not terms.deposit_sar:
+        return ()
+    names = ((_("Bank"), seller.bank_name), (_("Account holder"), seller.account_holder or seller.legal_name))
+    rows = (
+        *(Row(label, isolate(in_language(name, language.code))) for label, name in names if name),
+        Row(_("IBAN"), _left_to_right(seller.spaced_iban), is_strong=True),
+        Row(_("Payment reference"), _left_to_right(reference)),
+    )
+    return (Table(_("Bank account for the deposit"), rows),)
+
+
 def buyer_rows(booking: Booking, language: Language) -> tuple[Row, ...]:
     _, buyer = language.gettext, booking.buyer
     if buyer is None:
@@ -316,7 +360,7 @@ def buyer_rows(booking: Booking, language: Language) -> tuple[Row, ...]:
         Row(_("Buyer"), isolate(buyer.name), is_strong=True),
         Row(_("E-mail address"), isolate(buyer.email)),
         # A phone number has no letter to tell its direction by; it is read from the left everywhere.
-        Row(_("Phone number"), f"\N{LEFT-TO-RIGHT ISOLATE}{buyer.phone}\N{POP DIRECTIONAL ISOLATE}"),
+        Row(_("Phone number"), _left_to_right(buyer.phone)),
     )
 
 
@@ -354,6 +398,10 @@ def format_time(at: datetime, language: Language) -> str:
     comma = "،" if language.code == "ar" else ","
     text = format_datetime(local, f"d MMMM y{comma} HH:mm:ss", locale=language.code)
     return f"{text} ({get_timezone_name(local, locale=language.code)})"
+
+
+def _left_to_right(text: str) -> str:
+    return f"\N{LEFT-TO-RIGHT ISOLATE}{text}\N{POP DIRECTIONAL ISOLATE}"
 
 
 def isolate(text: str) -> str:

@@ -9,8 +9,10 @@ import threading
 from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,9 @@ from starlette.responses import HTMLResponse, Response
 
 from holdfast.domain.booking import new_agreement
 from holdfast.domain.booking_actions import LANGUAGE
+from holdfast.domain.seller import NOBODY_NAMED, Logo
 from holdfast.operations.bookings import FoundBooking
+from holdfast.operations.sellers import Sellers
 from holdfast.operations.units import Units
 from holdfast.web.documents import content
 from holdfast.web.pages.i18n import DIRECTIONS, NAMES, Language, language_of
@@ -36,8 +40,9 @@ _CACHE_SIZE = 32
 
 
 class Documents:
-    def __init__(self, inventory: Units, public_url: str, time_zone: str) -> None:
+    def __init__(self, inventory: Units, sellers: Sellers, public_url: str, time_zone: str) -> None:
         self._inventory = inventory
+        self._sellers = sellers
         self._public_url = public_url
         self._time_zone = time_zone
         self._pdfs = PdfRenderer()
@@ -68,7 +73,8 @@ class Documents:
             name = f"holdfast-{kind}-{document.reference}.pdf"
             headers["Content-Disposition"] = f'attachment; filename="{name}"'
             headers["Content-Language"] = language.code
-            pdf = await self._pdfs.render(document, url)
+            logo = document.logo and await self._sellers.find_logo(document.logo)
+            pdf = await self._pdfs.render(document, url, logo or None)
             return Response(pdf, media_type="application/pdf", headers=headers)
         svg = url and await asyncio.to_thread(qr_code_svg, url)
         qr_code = svg and "data:image/svg+xml;base64," + b64encode(svg.encode()).decode()
@@ -80,7 +86,7 @@ class Documents:
         if agreement is not None:
             return content.Subject(found.booking, found.unit_code, agreement, is_signed_text=True)
         unit, project = await self._inventory.find(found.project_slug, found.unit_code)
-        agreement = new_agreement(unit.fields, project.name, LANGUAGE)
+        agreement = new_agreement(unit.fields, project.name, LANGUAGE, NOBODY_NAMED)
         return content.Subject(found.booking, found.unit_code, agreement, is_signed_text=False)
 
     def _language(self, found: FoundBooking, requested: str, page_language: str) -> Language:
@@ -108,10 +114,10 @@ class PdfRenderer:
         self._cache: OrderedDict[bytes, bytes] = OrderedDict()
         self._compiler: typst.Compiler | None = None
 
-    async def render(self, document: content.Document, url: str | None) -> bytes:
+    async def render(self, document: content.Document, url: str | None, logo: Logo | None = None) -> bytes:
         """One at a time: each takes some ten milliseconds, and the process has other requests to serve."""
         qr_code = url and await asyncio.to_thread(qr_code_svg, url)
-        data, timestamp = json.dumps(_data(document, qr_code)), int(document.created_at.timestamp())
+        data, timestamp = json.dumps(_data(document, qr_code, logo)), int(document.created_at.timestamp())
         key = hashlib.sha256(f"{timestamp}:{data}".encode()).digest()
         async with self._lock:
             if key not in self._cache:
@@ -124,7 +130,7 @@ class PdfRenderer:
     def _compile(self, data: str, timestamp: int) -> bytes:
         import typst
 
-        options: dict[str, Any] = {"format": "pdf", "sys_inputs": {"data": data}, "timestamp": timestamp}
+        without_logo = json.dumps({**json.loads(data), "logo": None})
         with self._compiling:
             if self._compiler is None:
                 fonts = typst.Fonts(
@@ -133,16 +139,22 @@ class PdfRenderer:
                 self._compiler = typst.Compiler(
                     FONTS.parent / "document.typ", root=FONTS.parent, font_paths=fonts
                 )
-            try:
-                pdf = self._compiler.compile(pdf_standards=STANDARDS, **options)
-            except typst.TypstError:
-                # The standards allow no letter that none of our fonts has; without them it is an empty box.
-                pdf = self._compiler.compile(**options)
-        assert isinstance(pdf, bytes)
-        return pdf
+            # The standards allow no letter that none of our fonts has; without them it is an empty box. And
+            # a logo may be damaged beyond what was checked.
+            for text, standards in product((data, without_logo), (STANDARDS, [])):
+                options: dict[str, Any] = {
+                    "format": "pdf",
+                    "timestamp": timestamp,
+                    "pdf_standards": standards,
+                }
+                with suppress(typst.TypstError):
+                    pdf = self._compiler.compile(sys_inputs={"data": text}, **options)
+                    assert isinstance(pdf, bytes)
+                    return pdf
+        raise RuntimeError("typst failed with and without logo and standards")
 
 
-def _data(document: content.Document, qr_code: str | None) -> dict[str, Any]:
+def _data(document: content.Document, qr_code: str | None, logo: Logo | None) -> dict[str, Any]:
     """Return what ``document.typ`` reads. All of it is data there and never read as instructions."""
     language, _ = document.language, document.language.gettext
     return {
@@ -159,11 +171,13 @@ def _data(document: content.Document, qr_code: str | None) -> dict[str, Any]:
         "signature": None if document.signature is None else _table(document.signature),
         "remarks": document.remarks,
         "qr_code": qr_code,
+        "logo": logo and list(logo.content),
         "words": {
             "reference": _("Booking reference"),
             "booking_state": _("Booking status"),
             "state_note": document.state_note,
             "clauses": _("Terms"),
+            "logo": _("Logo"),
             "qr_code": _("Scan to see the booking status"),
             "page": _("Page %(page)s of %(pages)s", page="{0}", pages="{1}"),
         },

@@ -21,7 +21,7 @@ from tests.support.keys import Key
 from tests.support.problems import invalid, problem
 from tests.support.sql import Sql
 
-FIELDS = {"id", "slug", "name", "createdAt", "holdSeconds", "reservationDays"}
+FIELDS = {"id", "slug", "name", "createdAt", "listed", "holdSeconds", "reservationDays"}
 BOTH_PERIODS = ["/holdSeconds", "/reservationDays"]
 WIRE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 ENTRIES = """

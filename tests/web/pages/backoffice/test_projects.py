@@ -142,4 +142,4 @@ def test_the_settings_lead_to_open_doors(request: pytest.FixtureRequest, role: s
     person: Person = request.getfixturevalue(role)
     main = person.see("/backoffice/settings").partition("<main")[2]
     doors = {part.split('"')[0].rsplit("/", 1)[1] for part in main.split('<a class="card" href="')[1:]}
-    assert doors == {"webhooks", "deliveries", "projects", "account"} | more
+    assert doors == {"webhooks", "deliveries", "projects", "seller", "account"} | more

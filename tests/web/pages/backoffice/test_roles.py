@@ -38,7 +38,7 @@ NAMES = {
 # What asks for no permission stands here by name, so that nothing is opened by an oversight.
 OF_ANYBODY = (
     "/v1/storefront/", "/v1/payments/callback", "/healthz", "/readyz", "/metrics", "/docs", "/openapi.json",
-    "/problems",
+    "/problems", "/logos",
 )  # fmt: skip
 OF_STRANGERS = {SIGN_IN, f"{SIGN_IN}/code", f"{SIGN_IN}/language", "/backoffice/set-up/{token}"}
 # The parts of paths that ask for each permission; the first that fits counts.
@@ -49,7 +49,7 @@ FORMS = {
     Permission.SEE_WEBHOOKS: ("/announcements/",),
     Permission.MANAGE_KEYS: ("/keys/",),
     Permission.ADMINISTER: ("/staff/",),
-    Permission.SELL: ("/projects/", "/bookings/", "/new-project"),
+    Permission.SELL: ("/projects/", "/bookings/", "/new-project", "/seller"),
 }
 READ = {
     Permission.MANAGE_WEBHOOKS: ("/webhooks/new", "/webhooks/{id}/edit", "/webhooks/{id}/recover"),
@@ -59,7 +59,7 @@ READ = {
     Permission.SEE_AUDIT: ("/audit",),
     Permission.SELL: ("/import", "/layout", "/new-project"),
     Permission.SEE_BOOKINGS: ("/bookings",),
-    Permission.SEE_UNITS: ("/projects",),
+    Permission.SEE_UNITS: ("/projects", "/seller"),
 }
 BELOW = {"/v1/integration": Permission.INTEGRATE, "/v1/backoffice": Permission.SEE_UNITS}
 ADMINS_ONLY = ("/keys", "/staff", "/revoke-sale")

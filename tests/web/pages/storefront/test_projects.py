@@ -202,7 +202,7 @@ def test_the_list_has_what_fits_and_the_picture_dims_the_rest(
 
 def test_an_amount_that_filters_nothing_is_explained_beside_its_field(buyer: Buyer, street: Project) -> None:
     path, two_bedrooms = project_page(street), {unit["code"] for unit in UNITS if unit["bedrooms"] == 2}
-    wrong = (
+    wrong: tuple[tuple[str, str, str, str, set[str]], ...] = (
         ("priceFrom=abc&priceTo=1e9", "price", "priceFrom priceTo", "Enter a number.", two_bedrooms),
         ("areaFrom=9&areaTo=8", "area", "areaFrom areaTo", "“From” is greater than “To”.", set()),
     )

@@ -54,7 +54,7 @@ def test_vat_that_is_in_the_price_is_told_as_a_part_of_it(buyer: Buyer, new_unit
 def test_a_unit_with_hardly_any_facts_has_a_page(buyer: Buyer, unit: Unit) -> None:
     unit.create({"type": "Plot", "areaSqm": 1, "priceSar": 0})
     page = buyer.see(unit_page(unit))
-    assert "No picture yet" in page
+    assert "No pictures yet. The drawing is not the floor plan." in page
     assert "VAT" not in page
 
 

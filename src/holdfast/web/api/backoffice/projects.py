@@ -25,6 +25,7 @@ from holdfast.web.request import Request
 _SECONDS = Bounds(Decimal("0.001"), Decimal(LONGEST_HOLD_SECONDS), 3)
 _DAYS = Bounds(Decimal("0.00001"), Decimal(LONGEST_RESERVATION_DAYS), 6)
 _HOLD_SECONDS = "How long a hold lasts, in seconds; null: the server's default."
+_LISTED = "Whether the list of projects at `/p` shows it. Its own page is open in either case."
 _RESERVATION_DAYS = "How long a reservation lasts, in days; null: the server's default."
 
 Seconds = Annotated[Decimal, _SECONDS, AfterValidator(float)]
@@ -40,6 +41,7 @@ class NewProject(BodyModel):
         description="Addresses the project: a-z and 0-9, with single hyphens between. It never changes."
     )
     name: ProjectName = Field(description="Printable text with no space at either end.")
+    listed: bool = Field(False, description=_LISTED)
 
 
 class ProjectChange(BodyModel):
@@ -48,6 +50,7 @@ class ProjectChange(BodyModel):
     name: ProjectName = Field(  # type: ignore[assignment]
         None, description="Printable text with no space at either end."
     )
+    listed: bool = Field(None, description=_LISTED)  # type: ignore[assignment]
     hold_seconds: Seconds | None = Field(None, description=_HOLD_SECONDS)
     reservation_days: Days | None = Field(None, description=_RESERVATION_DAYS)
 
@@ -55,6 +58,7 @@ class ProjectChange(BodyModel):
 class StaffProjectDocument(models.ProjectDocument):
     """A project, with its settings."""
 
+    listed: Annotated[bool, Meta(description=_LISTED)]
     hold_seconds: Annotated[float | None, Meta(description=_HOLD_SECONDS)]
     reservation_days: Annotated[float | None, Meta(description=_RESERVATION_DAYS)]
 
@@ -82,7 +86,8 @@ async def list_staff_projects(
 async def add_project(request: Request, body: NewProject) -> StaffProjectDocument:
     """A key that is limited to projects cannot add others: 404."""
     check_project_access(request, body.slug)
-    return staff_project_document(await request.services.projects.add(body.slug, body.name, request.author))
+    add = request.services.projects.add
+    return staff_project_document(await add(body.slug, body.name, request.author, listed=body.listed))
 
 
 @routes.get("/projects/{slug}", summary="Read a project with its settings")
@@ -100,6 +105,7 @@ async def change_project(request: Request, slug: str, body: ProjectChange) -> St
 def staff_project_document(project: Project) -> StaffProjectDocument:
     return StaffProjectDocument(
         **msgspec.structs.asdict(models.ProjectDocument.fill(project)),
+        listed=project.listed,
         hold_seconds=_number(project.hold_seconds),
         reservation_days=_number(project.reservation_days),
     )

@@ -40,6 +40,7 @@ _SUBJECT_PAGES = {
     "endpoint": (Permission.SEE_WEBHOOKS, f"{PREFIX}/settings/api/webhooks/{{}}"),
     "key": (Permission.MANAGE_KEYS, f"{PREFIX}/settings/api/keys"),
     "staff": (Permission.ADMINISTER, f"{PREFIX}/staff/{{}}"),
+    "installation": (Permission.SEE_UNITS, f"{PREFIX}/settings/seller"),
 }
 _LONGEST_VALUE = 280
 _TIMES = ("holdExpiresAt", "reservedUntil", "expiresAt", "revokedAt", "disabledAt", "since", "until")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 
 from starlette.responses import Response
@@ -83,6 +84,7 @@ async def show_settings(request: StaffRequest, slug: str) -> Response:
     project = await request.services.projects.find(slug)
     typed = {
         "name": project.name,
+        "listed": project.listed,
         "holdSeconds": "" if project.hold_seconds is None else f"{project.hold_seconds:.10g}",
         "reservationDays": "" if project.reservation_days is None else f"{project.reservation_days:.10g}",
     }
@@ -92,11 +94,13 @@ async def show_settings(request: StaffRequest, slug: str) -> Response:
 @pages.post("/projects/{slug}/settings", Permission.SELL)
 async def change_settings(request: StaffRequest, slug: str) -> Response:
     project = await request.services.projects.find(slug)
-    typed = {name: request.form.text(name) for name in ("name", *_PERIODS)}
+    typed = {name: request.form.text(name) for name in ("name", "listed", *_PERIODS)}
     try:
         # A period that is left empty is the server's own.
         periods = {name: _parse_number(typed[name]) if typed[name] else None for name in _PERIODS}
-        changes = valid(ProjectChange, {"name": typed["name"], **periods}).sent()
+        changes = valid(
+            ProjectChange, {"name": typed["name"], "listed": bool(typed["listed"]), **periods}
+        ).sent()
         await request.services.projects.settle(project.slug, changes, request.author)
     except InvalidInput as error:
         return await _render_settings(request, 422, project, typed, request.faults(error))
@@ -106,7 +110,7 @@ async def change_settings(request: StaffRequest, slug: str) -> Response:
 
 
 async def _render_settings(
-    request: StaffRequest, status: int, project: Project, typed: dict[str, str], faults: dict[str, str]
+    request: StaffRequest, status: int, project: Project, typed: Mapping[str, object], faults: dict[str, str]
 ) -> Response:
     return await request.render(
         "project_settings.html",

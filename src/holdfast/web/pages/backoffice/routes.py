@@ -17,6 +17,7 @@ from holdfast.web.pages.backoffice import (  # noqa: F401
     login,
     projects,
     reports,
+    sellers,
     staff,
     units,
 )

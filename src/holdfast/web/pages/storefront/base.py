@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from starlette.responses import Response
 
-from holdfast.domain.errors import Fault, UnknownBooking
+from holdfast.domain.errors import DatabaseUnavailable, DomainError, Fault, UnknownBooking
+from holdfast.domain.seller import NOBODY_NAMED, Seller
 from holdfast.web.errors import MalformedBody, UnknownRoute
 from holdfast.web.pages.base import PAGE_HEADERS, headers_with
 from holdfast.web.pages.forms import is_of_own_site
@@ -40,6 +43,8 @@ class BuyerRequest(PageRequest):
     """The value of the visitor's cookie, or of the one that will be set. Live holds are counted by it."""
     buyer_secret: str
     """Opens the buyer's own bookings."""
+    seller: Seller | None = None
+    """Whom the frame of the page names; None: not read yet."""
     page_path: str
     """The page that the response shows, for links to it in other languages. For a form: the page it is on."""
 
@@ -62,6 +67,15 @@ class BuyerRequest(PageRequest):
         public_url = self.context.public_url
         is_other = self.header(b"host").lower() in _other_loopback_hosts(public_url)
         return self.redirect(public_url + self.full_path, 307) if is_other and _is_navigation(self) else None
+
+    async def layout_values(self) -> dict[str, Any]:
+        if self.seller is None:
+            # A page is worth more than its frame.
+            self.seller = NOBODY_NAMED
+            if not self.is_fragment:
+                with suppress(DomainError):
+                    self.seller = await self.services.sellers.effective(self.path_params.get("slug"))
+        return {"seller": self.seller}
 
     @property
     def page_headers(self) -> Mapping[str, str]:
@@ -111,6 +125,8 @@ class BuyerRequest(PageRequest):
 
     async def render_error(self, error: Exception) -> Response:
         """Tell whoever may not see a booking how to get access, and not whether there is such a booking."""
+        if isinstance(error, DatabaseUnavailable):
+            self.seller = NOBODY_NAMED
         if not isinstance(error, UnknownBooking):
             return await super().render_error(error)
         page = await self.render(

@@ -14,6 +14,7 @@ from holdfast.domain.booking import CLAIMING, HOLDING, Agreement, Booking, Booki
 from holdfast.domain.errors import AgreementChanged, Conflict, Fault, HoldLapsed, InvalidInput, UnknownBooking
 from holdfast.domain.project import Project
 from holdfast.domain.references import SYMBOLS, read_reference
+from holdfast.domain.seller import Seller
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from holdfast.operations.bookings import FoundBooking, OpenedBooking
@@ -192,6 +193,8 @@ class BookingView(NamedTuple):
     project: Project
     token: str
     """Opens the booking."""
+    seller: Seller
+    """As the profile is now."""
     current_booking: OpenedBooking | None = None
     """After the end of this one: what the visitor has on the same unit now."""
     similar: Sequence[UnitCard] = ()
@@ -208,7 +211,8 @@ class BookingView(NamedTuple):
 
     def agreement(self, language: str) -> Agreement:
         """Return the agreement as it was signed, or as it would be now."""
-        return self.booking.agreement or new_agreement(self.unit.fields, self.project.name, language)
+        now = new_agreement(self.unit.fields, self.project.name, language, self.seller)
+        return self.booking.agreement or now
 
 
 class Step(NamedTuple):
@@ -222,7 +226,7 @@ async def _load_view(request: BuyerRequest, slug: str, reference: str) -> Bookin
     found, token = await _load_booking(request, slug, reference)
     services, booking = request.services, found.booking
     unit, project = await services.units.find(slug, found.unit_code)
-    view = BookingView(found, unit, project, token)
+    view = BookingView(found, unit, project, token, await services.sellers.effective(slug))
     if booking.status in CLAIMING:
         return view
     if unit.status is not Status.AVAILABLE:

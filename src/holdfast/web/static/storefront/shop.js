@@ -67,8 +67,7 @@
     if (!counts) return;
     const all = Object.values(counts).reduce((sum, one) => sum + one, 0);
     for (const [name, number] of Object.entries({ ...counts, all })) {
-      const told = shop.querySelector(`[data-count="${name}"]`);
-      if (told) told.textContent = numbers.format(number);
+      for (const told of shop.querySelectorAll(`[data-count="${name}"]`)) told.textContent = numbers.format(number);
     }
   }
   const live = new URL(shop.dataset.live, location);

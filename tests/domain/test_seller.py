@@ -1,0 +1,51 @@
+"""The numbers and the logo of a seller's profile."""
+
+import struct
+import zlib
+
+import pytest
+
+from holdfast.domain.seller import LARGEST_LOGO_BYTES, Seller, is_iban, read_logo
+
+
+def png(width: int = 3, height: int = 2) -> bytes:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = zlib.compress(b"".join(b"\x00" + b"\x0b\x66\x56" * width for _ in range(height)))
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+JPEG = b"\xff\xd8\xff\xe0\x00\x04ab\xff\xff\xc0\x00\x0b\x08\x00\x50\x00\xa0\x01\x01\x11\x00"
+
+
+def test_an_iban_with_one_wrong_character_is_none() -> None:
+    assert is_iban("SA0380000000608010167519")
+    assert is_iban("GB29NWBK60161331926819")
+    for wrong in ("SA0380000000608010167518", "SA0380000000608010167591", "SA3080000000608010167519"):
+        assert not is_iban(wrong)
+
+
+def test_an_iban_is_shown_in_groups_of_four() -> None:
+    assert Seller(iban="SA0380000000608010167519").spaced_iban == "SA03 8000 0000 6080 1016 7519"
+
+
+def test_a_png_and_a_jpeg_are_recognised() -> None:
+    for content, media_type in ((png(), "image/png"), (JPEG, "image/jpeg")):
+        logo = read_logo(content)
+        assert logo is not None
+        assert (logo.media_type, logo.content) == (media_type, content)
+        assert logo == read_logo(content)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"<svg/>", b"GIF89a", png()[:8], png()[:20], JPEG[:5],
+        b"\xff\xd8\xff" + b"\xff" * 40, b"\xff\xd8\xff\xd9",
+        png(2001, 1), png(1, 2001), png(0, 1), png() + b"\x00" * LARGEST_LOGO_BYTES,
+    ],
+)  # fmt: skip
+def test_what_is_no_picture_or_too_large_is_no_logo(content: bytes) -> None:
+    assert read_logo(content) is None

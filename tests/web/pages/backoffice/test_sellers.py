@@ -1,0 +1,55 @@
+"""The profile of the seller, as staff fill it in."""
+
+import pytest
+
+from tests.domain.test_seller import png
+from tests.support.client import Project
+from tests.support.staff_client import Person, missing
+
+TYPED = {
+    "legalName": "<b>Palm</b> Court",
+    "commercialRegistration": "1010 123456",
+    "iban": "SA03 8000 0000 6080 1016 7519",
+    "terms": "No pets.\r\n\r\nNo lions.",
+}
+
+
+def page_of(project: Project) -> str:
+    return f"/backoffice/projects/{project.slug}/seller"
+
+
+def test_sales_fill_in_the_profile_of_a_project(sales: Person, project: Project) -> None:
+    page = sales.done(page_of(project), TYPED)
+    stored = (
+        "The seller&#39;s profile is saved.",
+        "&lt;b&gt;Palm",
+        'value="1010123456"',
+        "No pets.\n\nNo lions.",
+    )
+    assert missing(page, *stored) == []
+    assert f'href="{page_of(project)}"' in sales.see(f"/backoffice/projects/{project.slug}/settings")
+    page = sales.refused(page_of(project), {**TYPED, "iban": "SA04", "vatNumber": "12", "email": "x"})
+    assert missing(page, 'value="SA04"', "This must be an IBAN", "A VAT number has 15 digits") == []
+    assert page.count('aria-invalid="true"') == 3
+    assert 'value="SA0380000000608010167519"' in sales.see(page_of(project))
+
+
+def test_a_logo_is_uploaded_kept_and_removed(sales: Person, project: Project) -> None:
+    path = page_of(project)
+
+    def send(content: bytes = b"", **fields: str) -> str:
+        sent = sales.submit(path, fields, files={"logo": ("logo.png", content, "image/png")})
+        return sent.text if sent.status_code == 422 else sales.see(path)
+
+    assert 'src="/logos/' in send(png())
+    assert missing(send(b"<svg/>"), "This must be a PNG or JPEG", 'src="/logos/') == []
+    assert 'src="/logos/' in send(legalName="Palm")
+    assert 'src="/logos/' not in send(removeLogo="1")
+
+
+@pytest.mark.parametrize("path", ["/backoffice/settings/seller", None])
+def test_a_viewer_only_reads_it(viewer: Person, project: Project, path: str | None) -> None:
+    page = viewer.see(path or page_of(project))
+    assert "<fieldset" in page
+    assert 'class="primary"' not in page.partition("<main")[2]
+    viewer.see("/backoffice/projects/no-such-project/seller", 404)
