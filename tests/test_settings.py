@@ -27,7 +27,7 @@ DEFAULTS: dict[str, object] = {
     "lapsed_hold_retention_days": None, "audit_retention_days": None,
     "encryption_keys": (), "payment_url": None, "payment_secret": None, "demo_receiver": None, "processes": 1,
     "hsts_subdomains": False, "metrics_token": None, "metrics_port": None,
-    "run_as": "holdfast-web",
+    "smtp_url": None, "mail_from": None, "run_as": "holdfast-web",
 }  # fmt: skip
 DATABASE_URL = "postgresql://u:p@h1:5432,h2:5433/db?sslmode=require"
 NUMBERS = {
@@ -58,6 +58,8 @@ READ: dict[str, tuple[str, object]] = {
     "payment_url": ("https://pay.example.com:8443/deposits", "https://pay.example.com:8443/deposits"),
     "payment_secret": (SECRET, SECRET),
     "hsts_subdomains": ("true", True),
+    "smtp_url": ("smtps://u:p@mail.example.com:465", "smtps://u:p@mail.example.com:465"),
+    "mail_from": ("شقق النرجس <sales@example.com>", "شقق النرجس <sales@example.com>"),
     "metrics_token": (METRICS_TOKEN, METRICS_TOKEN),
     "run_as": ("web", "web"),
     **{name: (str(number), number) for name, number in NUMBERS.items()},
@@ -168,6 +170,7 @@ REFUSED = {
     "processes": ["0", "1.5", "many"],
     "hsts_subdomains": ["2", "subdomains"],
     "metrics_port": ["0", "65536", "tcp://10.0.0.1:9464"],
+    "mail_from": ["sales", "a@b@c", "<sales@example.com", "a@b, c@d", "x@example.com <x@example.com"],
 }  # fmt: skip
 
 
@@ -222,6 +225,30 @@ def test_settings_do_not_show_their_secrets_cannot_be_changed_and_read_no_enviro
     assert settings.model_copy(update={"processes": 2}).processes == 2
     monkeypatch.setenv("HOLDFAST_PROCESSES", "4")
     assert Settings().processes == 1
+
+
+# E-mail
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mail.example.com", "https://mail.example.com", "smtp://", "smtp://u@mail.example.com", "smtp://h:0",
+        "smtp://h:99999", "smtp://h/inbox", "smtp://h?tls=1", "smtp://u:hunter2@h:port",
+    ],
+)  # fmt: skip
+def test_another_smtp_server_is_refused_and_no_password_is_shown(url: str) -> None:
+    sentence = refusal(smtp_url=url, mail_from="sales@example.com")
+    assert sentence.startswith("HOLDFAST_SMTP_URL is '…', but must be smtp:// or smtps:// with a host")
+
+
+def test_e_mail_needs_both_its_settings() -> None:
+    both = {"smtp_url": "smtp://127.0.0.1:25", "mail_from": "sales@example.com"}
+    assert read(**both).smtp_url == both["smtp_url"]
+    for name, other in (("smtp_url", "mail_from"), ("mail_from", "smtp_url")):
+        assert refusal(**{name: both[name]}) == (
+            f"HOLDFAST_{other.upper()} is not set, but must be set together with HOLDFAST_{name.upper()}."
+        )
 
 
 # Payments

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from email.utils import parseaddr
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -46,6 +47,7 @@ _PAYMENT_PAGE = re.compile(
     r"(?:/[A-Za-z0-9._~!$&'()*+,=:@%/-]*)?",
     re.IGNORECASE | re.ASCII,
 )
+_MAIL_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
 _LOOPBACK_HOST = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]")
 _ORIGIN = "http:// or https:// with a host, such as https://sales.example.com, and no path or trailing slash"
 _NETWORKS = "IP addresses or networks such as 10.0.0.0/8, with commas between them"
@@ -167,6 +169,23 @@ def _check_payment_secret(secret: str) -> str:
     return secret
 
 
+def _check_smtp_url(url: str) -> str:
+    parts = urlsplit(url)
+    _check(parts.scheme in ("smtp", "smtps") and bool(parts.hostname) and parts.port != 0)
+    _check(
+        not (parts.path.strip("/") or parts.query or parts.fragment) and url.isprintable() and " " not in url
+    )
+    _check(bool(parts.username) == bool(parts.password))
+    return url
+
+
+def _check_mail_from(sender: str) -> str:
+    name, address = parseaddr(sender)
+    _check(sender in (address, f"{name} <{address}>") and sender.isprintable())
+    _check(_MAIL_ADDRESS.fullmatch(address) is not None)
+    return sender
+
+
 def _check_time_zone(name: str) -> str:
     _check(name in available_timezones())
     return name
@@ -279,6 +298,17 @@ class Settings(BaseSettings):
         None, repr=False, description=f"at least {SHORTEST_PAYMENT_SECRET} printable characters"
     )
     """Shared with the payment page: signs what each tells the other."""
+    smtp_url: Annotated[str, AfterValidator(_check_smtp_url)] | None = Field(
+        None,
+        repr=False,
+        description="smtp:// or smtps:// with a host, and perhaps USER:PASSWORD@ before it and a port"
+        " after it, such as smtps://holdfast:secret@mail.example.com",
+    )
+    """The server that takes e-mail to buyers; None: they get none."""
+    mail_from: Annotated[str, AfterValidator(_check_mail_from)] | None = Field(
+        None, description="an e-mail address, perhaps with a name, such as Narjis Heights <sales@example.com>"
+    )
+    """The sender of that e-mail."""
     session_idle_minutes: _Number = _duration(120.0, _YEAR_HOURS * 60, "minutes")
     """After so long without a click, staff sign in anew."""
     session_hours: _Number = _duration(12.0, _YEAR_HOURS, "hours")
@@ -314,7 +344,8 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
-        for missing, present in (("payment_url", "payment_secret"), ("payment_secret", "payment_url")):
+        pairs = ("payment_url", "payment_secret"), ("smtp_url", "mail_from")
+        for missing, present in (*pairs, *(pair[::-1] for pair in pairs)):
             if getattr(self, missing) is None and getattr(self, present) is not None:
                 raise WrongSetting(
                     f"{_PREFIX}{missing.upper()} is not set, but must be set together with"

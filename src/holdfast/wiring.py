@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import partial
 from time import monotonic
 from typing import NamedTuple
 
+from holdfast.background.emails import EmailLoop, RenderEmail, SmtpServer
 from holdfast.background.holds import HoldExpiryLoop
-from holdfast.background.jobs import Loop, database_jobs, queue_jobs, run_loops
+from holdfast.background.jobs import Loop, PeriodicJob, database_jobs, queue_jobs, run_loops
 from holdfast.domain.delivery import Schedule
 from holdfast.domain.holds import HoldLimits, HoldPeriods
 from holdfast.domain.staff import SessionTimes
@@ -33,6 +34,7 @@ from holdfast.operations.sellers import Sellers
 from holdfast.operations.staff import Accounts, StaffAccounts
 from holdfast.operations.units import Units
 from holdfast.settings import Settings, WrongSetting
+from holdfast.storage import emails
 from holdfast.storage.database import BACKGROUND, DISPATCHER_SETTINGS, Database, connect_to_listen
 from holdfast.storage.notifications import listen
 from holdfast.storage.secrets import SecretBox, load_encryption_keys
@@ -43,6 +45,7 @@ from holdfast.webhooks.sender import Sender
 
 PAYMENT_CALLBACK_PATH = "/v1/payments/callback"
 BACKGROUND_CONNECTIONS = 4
+REMINDERS_SECONDS = 60.0
 LEASE_BEYOND_ATTEMPT_SECONDS = 25.0
 """A worker that stopped keeps its deliveries for so long: enough to send and record, and below a minute."""
 
@@ -92,9 +95,9 @@ def build_services(settings: Settings, row_reader: RowReader) -> Services:
         settings.rehold_seconds,
         settings.holds_share_per_network,
     )
-    bookings = Bookings(database, units, periods, limits)
-    idle, longest = timedelta(minutes=settings.session_idle_minutes), timedelta(hours=settings.session_hours)
     box, passwords = SecretBox(load_encryption_keys(settings)), Passwords()
+    bookings = Bookings(database, units, periods, limits, box if settings.smtp_url else None)
+    idle, longest = timedelta(minutes=settings.session_idle_minutes), timedelta(hours=settings.session_hours)
     feed = EventFeed(database)
     boards = Boards(database, units)
     return Services(
@@ -121,8 +124,16 @@ def build_services(settings: Settings, row_reader: RowReader) -> Services:
     )
 
 
-async def run_background_work(settings: Settings, stop: asyncio.Event) -> None:
-    """Run the loops, and the dispatcher with connections of its own: neither waits for the other."""
+EmailRenderer = Callable[[Settings, Database], RenderEmail]
+
+
+async def run_background_work(
+    settings: Settings, stop: asyncio.Event, email_renderer: EmailRenderer | None = None
+) -> None:
+    """Run the loops, and the dispatcher with connections of its own: neither waits for the other.
+
+    ``email_renderer`` is called if e-mail is set up.
+    """
     url, timeout, size = database_url(settings), settings.attempt_timeout_seconds, BACKGROUND_CONNECTIONS
     async with (
         Database(url, writers=size, readers=size, name=BACKGROUND) as database,
@@ -133,12 +144,18 @@ async def run_background_work(settings: Settings, stop: asyncio.Event) -> None:
         schedule = Schedule(settings.retry_first_gap_seconds, settings.attempts)
         lease_seconds = settings.lease_seconds or timeout + LEASE_BEYOND_ATTEMPT_SECONDS
         queue = DeliveryQueue(queue_database, schedule, lease_seconds)
-        dispatcher = Dispatcher(queue, sender, SecretBox(load_encryption_keys(settings)), timeout)
+        box = SecretBox(load_encryption_keys(settings))
+        dispatcher = Dispatcher(queue, sender, box, timeout)
         loops: list[Loop] = [
             HoldExpiryLoop(database),
             *database_jobs(database, settings),
             *queue_jobs(queue, QueueCleanup(queue_database)),
         ]
+        if settings.smtp_url is not None and email_renderer is not None:
+            render, server = email_renderer(settings, database), SmtpServer.from_url(settings.smtp_url)
+            remind = partial(database.write, emails.write_reminders)
+            loops.append(EmailLoop(database, schedule, box, render, server))
+            loops.append(PeriodicJob("reminders", REMINDERS_SECONDS, remind))
         group.create_task(run_loops(loops, stop))
         group.create_task(dispatcher.run(stop))
         group.create_task(listen(partial(connect_to_listen, url), dispatcher.wake, stop))

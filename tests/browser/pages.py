@@ -120,6 +120,7 @@ PAGES: tuple[BrowserPage[Scene], ...] = (
     BrowserPage("booking-sold", BOOKING, _booking("sold")),
     BrowserPage("booking-link", BOOKING, _booking("sold"), then=steps.make_a_new_link),
     BrowserPage("booking-refund-due", BOOKING, _booking("refund-due")),
+    BrowserPage("emails", BASE + "/emails", _at(BASE + "/emails"), role="sales", both_sizes=True),
     BrowserPage("settings", BASE + "/settings", _at(BASE + "/settings")),
     BrowserPage("keys", KEYS, _at(KEYS)),
     BrowserPage("key-new", KEYS + "/new", _at(KEYS + "/new"), role="integrator"),

@@ -42,6 +42,23 @@ UNITS = {
 }
 
 
+# Nothing sends them: the server has no e-mail set up.
+EMAILS = """
+    with signed as (
+        select number, row_number() over (order by number) as place from booking where signed_at is not null
+    ), queued as (
+        insert into email (booking_number, kind, status, attempts, last_error, ended_at)
+        select number, 'signed', status, 1, error, case when status <> 'queued' then now() end
+        from signed join (values
+            (1, 'sent', null), (2, 'queued', '451 Try again later'), (3, 'failed', '550 No such user'),
+            (4, 'suppressed', 'The link was replaced before the e-mail was sent.')
+        ) as state (place, status, error) using (place)
+        returning id
+    )
+    select count(*) from queued
+"""
+
+
 @dataclass
 class Scene:
     office: Office
@@ -107,6 +124,7 @@ def set_up(office: Office, inbox: Inbox, refusing: Inbox) -> Scene:
     _register(scene, refusing)
     _sell(scene)
     _find_deliveries(scene)
+    office.sql.value(EMAILS)
     return scene
 
 

@@ -48,6 +48,10 @@ NOT_TYPED = {
     "export HOLDFAST_PUBLIC_URL=https://sales.example.com": "the commands after it are for another machine",
     "export HOLDFAST_TRUSTED_PROXIES=10.0.0.0/24": "the commands after it are for another machine",
     "export HOLDFAST_ALLOWED_NETWORKS=10.20.0.0/16,fd12:3456::/48": "receivers of the tests are elsewhere",
+    (
+        "export HOLDFAST_SMTP_URL=smtp://holdfast:secret@mail.example.com"
+        " HOLDFAST_MAIL_FROM='Narjis Heights <sales@example.com>'"
+    ): "there is no such mail server; tests/web/api/backoffice/test_emails.py has one",
     "export HOLDFAST_DATABASE_URL=postgresql://…": READERS_OWN,
     (
         'HOLDFAST_DATABASE_URL="postgresql://holdfast:secret@db1/holdfast?holdfast.application_role=holdfast_app"'

@@ -62,7 +62,7 @@ async def test_few_units_are_updated_in_the_order_of_their_keys(
             assert found is not None
             unit = found._replace(fields=found.fields._replace(**changed), version=found.version + 1)
             changes.append(units.UnitWrite(unit, found, snapshot.turn))
-        stored = units.store(connection, changes, units.SideEffects([], []), loaded.at)
+        stored = units.store(connection, changes, units.SideEffects([], [], []), loaded.at)
         (refs,) = [one.refs async for one in stored]
     assert list(refs) == [change.unit.id for change in changes]
 

@@ -22,6 +22,7 @@ from starlette.applications import Starlette
 from holdfast.observability.logging import set_up_logging
 from holdfast.settings import Settings
 from holdfast.web.app import create_app
+from holdfast.web.emails import email_renderer
 from holdfast.wiring import run_background_work
 from tests.support.server import PATIENCE_SECONDS, WEBHOOKS
 
@@ -103,7 +104,8 @@ class BackgroundWork:
 
     def __init__(self, settings: Settings) -> None:
         self._stop = asyncio.Event()
-        self._done = asyncio.run_coroutine_threadsafe(run_background_work(settings, self._stop), _loop())
+        work = run_background_work(settings, self._stop, email_renderer)
+        self._done = asyncio.run_coroutine_threadsafe(work, _loop())
 
     def stop(self) -> None:
         """After the round that it is in."""

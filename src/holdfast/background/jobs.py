@@ -19,7 +19,7 @@ from holdfast.operations.delivery_queue import DeliveryQueue, QueueCleanup
 from holdfast.operations.events import EventFeed
 from holdfast.operations.reports import sum_up
 from holdfast.settings import Settings
-from holdfast.storage import audit, bookings, events
+from holdfast.storage import audit, bookings, emails, events
 from holdfast.storage.database import Database, execute_and_count
 
 RESCUE_SECONDS = CLEANUP_SECONDS = 1.0
@@ -94,6 +94,7 @@ def database_jobs(database: Database, settings: Settings) -> list[PeriodicJob]:
         ("event trimming", events.TRIM, settings.event_retention_days, TRIMMED_AT_ONCE),
         ("booking trimming", bookings.TRIM, settings.lapsed_hold_retention_days, BOOKINGS_TRIMMED_AT_ONCE),
         ("audit trimming", audit.TRIM, settings.audit_retention_days, TRIMMED_AT_ONCE),
+        ("e-mail trimming", emails.TRIM, settings.delivery_retention_days, TRIMMED_AT_ONCE),
     )
     return [
         # So that the first reader of the feed after a long time need not number the events.

@@ -11,6 +11,7 @@ from uuid import UUID
 from holdfast.domain import errors
 from holdfast.domain.audit import Change
 from holdfast.domain.booking import CLAIMING, NOBODY, Booking, Holder, LiveHold, NetworkHolds, end
+from holdfast.domain.email import NewEmail
 from holdfast.domain.event import UnitEvent
 from holdfast.domain.project import Project
 from holdfast.domain.status import LOCKED, MID_BOOKING, Status
@@ -72,6 +73,7 @@ class Decision(NamedTuple):
     events: tuple[UnitEvent, ...] = ()
     booking: Booking | None = None
     action: str = "change"
+    email: NewEmail | None = None
 
 
 class Precondition(NamedTuple):

@@ -13,6 +13,7 @@ _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 
 EVENTS_NUMBERED = Counter("holdfast_events_numbered_total", "Events that were given their place in the feed.")
 EXPIRED = Counter("holdfast_releases_total", "Holds and reservations that the clock has ended.")
+EMAILS = Counter("holdfast_emails_total", "Attempts to send e-mail, by what came of them.", ["outcome"])
 _REQUESTS = Counter("holdfast_http_requests_total", "HTTP requests answered.", ["method", "route", "status"])
 _SECONDS = Histogram(
     "holdfast_http_request_seconds",

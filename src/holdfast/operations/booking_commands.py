@@ -19,6 +19,7 @@ from holdfast.domain.audit import Author
 from holdfast.domain.booking import NOBODY, Draft, Holder
 from holdfast.domain.booking_actions import check_status_unchanged
 from holdfast.domain.decision import UNCONDITIONAL, Decision, Needs, Precondition, UnitSnapshot
+from holdfast.domain.email import email_for
 from holdfast.domain.holds import HoldRequest, check_end, get_unit, open_unit
 from holdfast.domain.unit import revision, unit_id
 from holdfast.storage import bookings
@@ -68,6 +69,9 @@ class BookingCommand:
     until: datetime | None = None
     precondition: Precondition = UNCONDITIONAL
     payment_id: str | None = None
+    sends_email: bool = False
+    sealed_token: bytes | None = None
+    """For the link in the e-mail."""
 
     @property
     def needs(self) -> Needs:
@@ -78,7 +82,12 @@ class BookingCommand:
         _check_precondition(self.precondition, snapshot, self.key[1])
         if self.number is not None and self.seen_status is not None:
             check_status_unchanged(snapshot, self.number, self.seen_status)
-        return self.run(snapshot, now)
+        decision = self.run(snapshot, now)
+        booking = decision.booking
+        if not self.sends_email or booking is None:
+            return decision
+        found = snapshot.booking_numbered(booking.number)
+        return decision._replace(email=email_for(found, booking, self.sealed_token))
 
 
 def _check_precondition(precondition: Precondition, snapshot: UnitSnapshot, code: str) -> None:

@@ -6,6 +6,7 @@ import hmac
 from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
+from uuid import UUID
 
 from holdfast.domain import booking_actions, errors
 from holdfast.domain.api_key import new_token_text, token_hash
@@ -13,6 +14,7 @@ from holdfast.domain.audit import ActorKind, Author
 from holdfast.domain.booking import CLAIMING, Agreement, Booking, BookingStatus, Buyer
 from holdfast.domain.booking_actions import LANGUAGE, BookingAction
 from holdfast.domain.decision import UNCONDITIONAL, Decision, Precondition, UnitSnapshot
+from holdfast.domain.email import Email, EmailStatus
 from holdfast.domain.errors import DatabaseUnavailable, DomainError, NotAvailable, UnknownBooking
 from holdfast.domain.holds import HoldLimits, HoldPeriods, HoldRequest
 from holdfast.domain.project import Project
@@ -23,9 +25,10 @@ from holdfast.operations import booking_commands as commands
 from holdfast.operations.booking_commands import Requester
 from holdfast.operations.units import Units, UnitWithBooking
 from holdfast.operations.write_path import Command, WriteResult
-from holdfast.storage import bookings, sellers
+from holdfast.storage import bookings, emails, sellers
 from holdfast.storage.bookings import FoundBooking
 from holdfast.storage.database import Database
+from holdfast.storage.secrets import SecretBox
 
 __all__ = ["BookingDetails", "Bookings", "FoundBooking", "Held", "Requester", "StaffAction"]
 
@@ -62,12 +65,25 @@ class BookingDetails(NamedTuple):
 
 
 class Bookings:
-    def __init__(self, database: Database, units: Units, periods: HoldPeriods, limits: HoldLimits) -> None:
+    def __init__(
+        self,
+        database: Database,
+        units: Units,
+        periods: HoldPeriods,
+        limits: HoldLimits,
+        email_box: SecretBox | None = None,
+    ) -> None:
+        """``email_box`` seals the links in e-mail to buyers; without it they get none."""
+        self._email_box = email_box
         self._database = database
         self._units = units
         self.periods = periods
         self.limits = limits
         self.drafts = commands.BookingDrafts(database)
+
+    @property
+    def sends_email(self) -> bool:
+        return self._email_box is not None
 
     async def hold(
         self, slug: str, code: str, requester: Requester, token: str | None, request_id: str
@@ -106,14 +122,17 @@ class Bookings:
         request_id: str,
         language: str = LANGUAGE,
         as_read: Agreement | None = None,
+        token: str | None = None,
     ) -> WriteResult:
+        """``token`` opens the booking: it is sent to the buyer."""
         number, author = found.booking.number, Author(ActorKind.BUYER, found.booking.reference, request_id)
         seller = await self._database.read(sellers.effective, found.project_slug)
 
         def sign(snapshot: UnitSnapshot, now: datetime) -> Decision:
             return booking_actions.sign(snapshot, number, buyer, now, language, as_read, seller)
 
-        return await self._write(found, author, sign)
+        sealed_token = None if token is None or self._email_box is None else self._email_box.seal(token)
+        return await self._write(found, author, sign, sealed_token=sealed_token)
 
     async def cancel_as_buyer(self, found: FoundBooking, request_id: str) -> WriteResult:
         author = Author(ActorKind.BUYER, found.booking.reference, request_id)
@@ -142,6 +161,16 @@ class Bookings:
     ) -> list[FoundBooking]:
         """Return one more than ``limit``, if there is one, before this time and number of a booking."""
         return await self._database.read(bookings.booking_page, before, slugs, unit_code, status, limit + 1)
+
+    async def emails_page(
+        self,
+        before: tuple[datetime, UUID] | None,
+        status: EmailStatus | None,
+        slugs: tuple[str, ...] | None,
+        limit: int,
+    ) -> list[Email]:
+        """Return one more than ``limit``, if there is one, before this time and id of an e-mail."""
+        return await self._database.read(emails.page, before, status, slugs, limit + 1)
 
     async def refunds_due(self, at_most: int) -> int:
         return await self._database.read(bookings.refunds_due, at_most)
@@ -189,9 +218,11 @@ class Bookings:
             return booking_actions.change_status(snapshot, code, action, caller, now)
 
         checked_end = until if action is Action.EXTEND else None
-        return await self._units.write(
-            commands.BookingCommand(key, author, None, decide, until=checked_end, precondition=precondition)
-        )
+        command = commands.BookingCommand(
+            key, author, None, decide, until=checked_end, precondition=precondition,
+            sends_email=self.sends_email,
+        )  # fmt: skip
+        return await self._units.write(command)
 
     async def act_on_booking(
         self,
@@ -235,11 +266,13 @@ class Bookings:
         seen_status: str | None = None,
         until: datetime | None = None,
         payment_id: str | None = None,
+        sealed_token: bytes | None = None,
     ) -> WriteResult:
         key, number = (found.booking.project_id, found.unit_code), found.booking.number
         command = commands.BookingCommand(
-            key, author, number, decide, seen_status, until, payment_id=payment_id
-        )
+            key, author, number, decide, seen_status, until, payment_id=payment_id,
+            sends_email=self.sends_email, sealed_token=sealed_token,
+        )  # fmt: skip
         try:
             return await self._units.write(command)
         except UnknownBooking:

@@ -206,7 +206,7 @@ class Batch:
         """For each unit that is to be stored, the existing bookings that are stored with it."""
         self._new: dict[UnitKey, dict[int, Booking]] = {}
         self._overtaken: set[UnitKey] = set()
-        self._effects = SideEffects([], [])
+        self._effects = SideEffects([], [], [])
         self._now: datetime
         self._refs: Refs = {}
         self._has_standby = False
@@ -423,6 +423,8 @@ class Batch:
         )
         for event in decision.events:
             self._effects.events.append(with_payload(event, snapshot.project.slug))
+        if decision.email is not None:
+            self._effects.emails.append(decision.email)
         self._snapshots[key] = apply(snapshot, decision)
         return True
 

@@ -8,7 +8,7 @@ import uvloop
 
 from holdfast.server.process import read_settings, send_heartbeats, set_limits, stop_with_parent
 from holdfast.settings import Settings
-from holdfast.wiring import run_background_work
+from holdfast.wiring import EmailRenderer, run_background_work
 
 
 def run(settings: Settings, announce: Callable[[], None] | None = None) -> None:
@@ -28,7 +28,11 @@ async def _work(settings: Settings, announce: Callable[[], None] | None) -> None
         send_heartbeats()
     else:
         announce()
-    await run_background_work(settings, stop)
+    renderer: EmailRenderer | None = None
+    if settings.smtp_url is not None:
+        # Only then: templates, translations and PDFs take memory.
+        from holdfast.web.emails import email_renderer as renderer
+    await run_background_work(settings, stop, renderer)
 
 
 if __name__ == "__main__":

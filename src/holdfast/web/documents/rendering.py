@@ -67,19 +67,24 @@ class Documents:
             template = templates().get_template("documents/missing.html")
             html = template.render(values, missing=missing, title=content.document_title(kind, language))
             return HTMLResponse(html, 409 if missing.may_come else 404, headers=headers)
-        document = content.build_document(kind, await self._subject(found), language)
+        document = await self.build(found, kind, language)
         url = status_url(self._public_url, found)
         if as_pdf:
-            name = f"holdfast-{kind}-{document.reference}.pdf"
-            headers["Content-Disposition"] = f'attachment; filename="{name}"'
+            headers["Content-Disposition"] = f'attachment; filename="{file_name(document)}"'
             headers["Content-Language"] = language.code
-            logo = document.logo and await self._sellers.find_logo(document.logo)
-            pdf = await self._pdfs.render(document, url, logo or None)
+            pdf = await self.build_pdf(found, document)
             return Response(pdf, media_type="application/pdf", headers=headers)
         svg = url and await asyncio.to_thread(qr_code_svg, url)
         qr_code = svg and "data:image/svg+xml;base64," + b64encode(svg.encode()).decode()
         template = templates().get_template("documents/document.html")
         return HTMLResponse(template.render(values, document=document, qr_code=qr_code), headers=headers)
+
+    async def build(self, found: FoundBooking, kind: content.Kind, language: Language) -> content.Document:
+        return content.build_document(kind, await self._subject(found), language)
+
+    async def build_pdf(self, found: FoundBooking, document: content.Document) -> bytes:
+        logo = document.logo and await self._sellers.find_logo(document.logo)
+        return await self._pdfs.render(document, status_url(self._public_url, found), logo or None)
 
     async def _subject(self, found: FoundBooking) -> content.Subject:
         agreement = found.booking.agreement
@@ -95,6 +100,10 @@ class Documents:
         code = next((code for code in (requested, signed_in) if code in DIRECTIONS), LANGUAGE)
         # The digits are the same for everybody, so that there is one document in each language.
         return language_of(code, "latn", self._time_zone)
+
+
+def file_name(document: content.Document) -> str:
+    return f"holdfast-{document.kind}-{document.reference}.pdf"
 
 
 def status_url(public_url: str, found: FoundBooking) -> str | None:

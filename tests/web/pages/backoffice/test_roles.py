@@ -58,7 +58,7 @@ READ = {
     Permission.ADMINISTER: ("/staff",),
     Permission.SEE_AUDIT: ("/audit",),
     Permission.SELL: ("/import", "/layout", "/new-project"),
-    Permission.SEE_BOOKINGS: ("/bookings",),
+    Permission.SEE_BOOKINGS: ("/bookings", "/emails"),
     Permission.SEE_UNITS: ("/projects", "/seller"),
 }
 BELOW = {"/v1/integration": Permission.INTEGRATE, "/v1/backoffice": Permission.SEE_UNITS}

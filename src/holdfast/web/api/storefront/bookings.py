@@ -12,6 +12,7 @@ from holdfast.web.api.models import BookingDocument, booking_document
 from holdfast.web.api.routes import ApiRoutes
 from holdfast.web.api.storefront.units import PREFIX
 from holdfast.web.auth import BOOKING_TOKEN
+from holdfast.web.pages.i18n import accepted_language
 from holdfast.web.request import PUBLIC_BODY_LIMIT, Request
 
 routes = ApiRoutes(PREFIX, "Storefront", BOOKING_TOKEN)
@@ -54,10 +55,15 @@ async def cancel_own_booking(request: Request, reference: str) -> None:
 )
 async def sign_booking(request: Request, reference: str, body: BuyerDetails) -> BookingDocument:
     """Names the buyer and signs the agreement. Signing again with the same details changes nothing; with
-    others it is 409 `transition-not-allowed`. A lapsed hold cannot be signed: 409 `hold-lapsed`."""
+    others it is 409 `transition-not-allowed`. A lapsed hold cannot be signed: 409 `hold-lapsed`.
+
+    The agreement, and e-mail to the buyer, are in the language of `Accept-Language`, Arabic or English."""
     # Once more: the link may have been reissued while the body arrived.
     found = await _own_booking(request, reference)
-    written = await request.services.bookings.sign(found, body.buyer(), request.request_id)
+    language = accepted_language(request.header(b"accept-language"))
+    written = await request.services.bookings.sign(
+        found, body.buyer(), request.request_id, language, token=request.bearer_token()
+    )
     return booking_document(written)
 
 

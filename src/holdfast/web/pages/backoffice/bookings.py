@@ -91,6 +91,7 @@ async def list_bookings(request: StaffRequest) -> Response:
         refunds_due=await bookings.refunds_due(REFUNDS_COUNTED),
         most_refunds=REFUNDS_COUNTED,
         bookings=page,
+        sends_email=bookings.sends_email,
         **request.page_links(filters.address(), next_cursor),
     )
 

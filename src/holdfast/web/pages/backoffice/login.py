@@ -25,7 +25,7 @@ async def show_start(request: StaffRequest) -> Response:
 
 @pages.get("/settings")
 async def show_settings(request: StaffRequest) -> Response:
-    return await request.render("settings.html")
+    return await request.render("settings.html", sends_email=request.services.bookings.sends_email)
 
 
 @pages.post("/announcements/seen", Permission.SEE_WEBHOOKS)

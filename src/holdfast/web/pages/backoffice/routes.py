@@ -11,6 +11,7 @@ from holdfast.web.pages.backoffice import (  # noqa: F401
     boards,
     bookings,
     deliveries,
+    emails,
     endpoints,
     imports,
     layouts,

@@ -77,7 +77,9 @@ async def sign_booking(request: BuyerRequest, slug: str, reference: str) -> Resp
         is_open = view.booking.status is BookingStatus.OPEN
         if is_open and request.form.text("read") != agreement_digest(agreement):
             raise AgreementChanged(view.unit.status)
-        await request.services.bookings.sign(view.found, buyer, request.request_id, language, agreement)
+        await request.services.bookings.sign(
+            view.found, buyer, request.request_id, language, agreement, view.token
+        )
     except InvalidInput as error:
         if view.booking.status is BookingStatus.OPEN:
             return await _render_booking(request, view, error, faults=_faults_by_field(request, error))

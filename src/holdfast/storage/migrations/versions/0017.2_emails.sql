@@ -1,0 +1,30 @@
+do $$ begin
+
+-- The address of the recipient is that of the booking's buyer: it is erased there, and is nowhere else.
+-- No foreign key, as for bookings themselves: an e-mail of a booking that was deleted is not sent.
+create table email (
+    id uuid primary key default gen_random_uuid(),
+    booking_number bigint not null,
+    kind text not null check (kind in ('signed', 'deposit', 'reminder')),
+    -- The end of the reservation that a reminder is about.
+    reserved_until timestamptz(3),
+    status text not null default 'queued' check (status in ('queued', 'sent', 'failed', 'suppressed')),
+    -- The token of the link, encrypted, until the e-mail is sent or given up.
+    sealed_token bytea,
+    attempts integer not null default 0,
+    last_error text,
+    created_at timestamptz(3) not null default clock_timestamp(),
+    -- When it is sent, or sent again if the worker that is sending it does not record what became of it.
+    due_at timestamptz(3) not null default clock_timestamp(),
+    ended_at timestamptz(3),
+    constraint one_email_of_a_kind unique nulls not distinct (booking_number, kind, reserved_until),
+    constraint reminder_names_an_end check ((kind = 'reminder') = (reserved_until is not null)),
+    constraint queued_has_no_end check ((status = 'queued') = (ended_at is null)),
+    constraint token_is_erased check (status = 'queued' or sealed_token is null)
+);
+create index email_due on email (due_at) where status = 'queued';
+create index email_by_time on email (created_at, id);
+create index email_by_status on email (status, created_at, id);
+create type email_write as (booking_number bigint, unit_id uuid, kind text, sealed_token bytea);
+
+end $$

@@ -1,0 +1,407 @@
+"""E-mail to buyers: queued with the change that calls for it, and sent to a real SMTP server."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiosmtpd.smtp import AuthResult
+
+from holdfast.background.emails import EmailLoop, RenderEmail, SmtpServer
+from holdfast.domain.booking import Buyer
+from holdfast.domain.booking_actions import BookingAction
+from holdfast.domain.delivery import Schedule
+from holdfast.domain.errors import TransitionNotAllowed
+from holdfast.domain.holds import NO_LIMITS, HoldPeriods
+from holdfast.domain.transitions import Caller
+from holdfast.operations.bookings import Bookings, FoundBooking, Requester
+from holdfast.operations.units import PatchUnit, Units
+from holdfast.settings import Settings
+from holdfast.storage import emails
+from holdfast.storage.database import Database
+from holdfast.storage.secrets import SecretBox, new_encryption_key
+from holdfast.web.emails import email_renderer
+from tests.operations.interference import InterferingDatabase
+from tests.operations.scene import STAFF
+from tests.support.inventory import SLUG
+from tests.support.mail import SENDER, MailServer, html_of, mail_server, text_of
+from tests.support.ports import free_port
+from tests.support.receiver_certificates import authority, certified_for
+from tests.support.sales import BUYER, make_lapse, new_units
+from tests.support.sql import rows, value
+
+PUBLIC_URL = "https://units.example.com"
+LOG = "select kind, status, attempts, last_error, sealed_token is not null from email order by created_at, id"
+AT_ONCE, SOON = timedelta(), Schedule(first_gap_seconds=1e-6)
+
+
+@dataclass
+class Post:
+    """An installation with e-mail, and the server that takes it."""
+
+    database: Database
+    server: MailServer
+    bookings: Bookings
+    box: SecretBox
+    url: str = ""
+    schedule: Schedule = SOON
+    lease: timedelta = timedelta(minutes=5)
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def render(self) -> RenderEmail:
+        settings = Settings(public_url=PUBLIC_URL, smtp_url=self.server.url, mail_from=SENDER)
+        return email_renderer(settings, self.database)
+
+    @property
+    def loop(self) -> EmailLoop:
+        server = SmtpServer.from_url(self.url or self.server.url)
+        return EmailLoop(self.database, self.schedule, self.box, self.render, server, self.lease)
+
+    async def send(self) -> None:
+        await self.loop.run_once()
+
+    async def remind(self) -> None:
+        await self.database.write(emails.write_reminders)
+
+    async def held(self, code: str = "A-1") -> FoundBooking:
+        held = await self.bookings.hold(SLUG, code, Requester("192.0.2.1"), None, "request-1")
+        self.tokens[held.booking.reference] = held.token
+        return await self.bookings.find(held.booking.reference)
+
+    async def signed(self, code: str = "A-1", buyer: Buyer = BUYER, language: str = "en") -> FoundBooking:
+        found = await self.held(code)
+        reference = found.booking.reference
+        await self.bookings.sign(found, buyer, "request-2", language, token=self.tokens[reference])
+        return await self.bookings.find(reference)
+
+    async def act(self, found: FoundBooking, action: BookingAction, **values: Any) -> FoundBooking:
+        await self.bookings.act_on_booking(found, action, Caller.STAFF, STAFF, **values)
+        return await self.bookings.find(found.booking.reference)
+
+    async def reserved(self, code: str = "A-1", language: str = "en") -> FoundBooking:
+        found = await self.signed(code, language=language)
+        return await self.act(found, BookingAction.CONFIRM_DEPOSIT)
+
+    async def log(self) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in await rows(self.database, LOG)]
+
+    async def statuses(self) -> list[str]:
+        return [row[1] for row in await self.log()]
+
+
+@pytest.fixture
+async def post(database: Database) -> AsyncIterator[Post]:
+    project_id = await new_units(database, *(f"A-{number}" for number in range(1, 9)))
+    units, box = Units(database), SecretBox([new_encryption_key()])
+    await units.write(PatchUnit((project_id, "A-1"), {"deposit_percent": Decimal(10)}))
+    bookings = Bookings(database, units, HoldPeriods(reservation_days=3), NO_LIMITS, box)
+    async with mail_server() as server:
+        yield Post(database, server, bookings, box)
+
+
+async def move_end(database: Database, found: FoundBooking, days: float) -> datetime:
+    """Let the reservation end in so many days, as if it had been made before."""
+    statement = """
+        with moved as (
+            update booking set reserved_until = date_trunc('milliseconds', now() + $2::interval)
+            where reference = $1 returning unit_id, reserved_until
+        )
+        update unit set reserved_until = moved.reserved_until, turn = turn + 1 from moved where id = unit_id
+        returning moved.reserved_until
+    """
+    end = await value(database, statement, found.booking.reference, timedelta(days=days))
+    assert isinstance(end, datetime)
+    return end
+
+
+@pytest.mark.parametrize(
+    ("language", "subject", "sentence"),
+    [
+        ("en", "Agreement signed: unit A-1, Palm Court", "The agreement is attached."),
+        ("ar", "تم توقيع الاتفاقية: الوحدة A-1، Palm Court", "تجد الاتفاقية مرفقة بهذه الرسالة."),
+    ],
+)
+async def test_a_buyer_who_signs_gets_the_link_and_the_agreement_in_their_language(
+    post: Post, language: str, subject: str, sentence: str
+) -> None:
+    found = await post.signed(language=language)
+    assert await post.log() == [("signed", "queued", 0, None, True)]
+    await post.send()
+    (message,) = post.server.messages
+    reference = found.booking.reference
+    link = f"{PUBLIC_URL}/p/{SLUG}/bookings/{reference}/{post.tokens[reference]}"
+    assert (message["Subject"], message["To"], message["From"]) == (subject, BUYER.email, SENDER)
+    assert message["Content-Language"] == language
+    assert message["Auto-Submitted"] == "auto-generated"
+    for text in (text_of(message), html_of(message)):
+        assert link in text
+        assert sentence in text
+    assert f'dir="{"rtl" if language == "ar" else "ltr"}"' in html_of(message)
+    (attached,) = message.iter_attachments()
+    assert attached.get_filename() == f"holdfast-agreement-{reference}.pdf"
+    assert attached.get_content().startswith(b"%PDF")
+    assert await post.log() == [("signed", "sent", 1, None, False)], "the token is erased"
+
+
+@pytest.mark.parametrize(
+    ("language", "deposit", "reminder"),
+    [
+        ("en", "Deposit received: unit A-1, Palm Court", "Your reservation ends on "),
+        ("ar", "تم استلام مبلغ الحجز: الوحدة A-1، Palm Court", "ينتهي حجزك في "),
+    ],
+)
+async def test_a_confirmed_deposit_is_receipted_and_the_end_of_the_reservation_is_recalled(
+    post: Post, language: str, deposit: str, reminder: str
+) -> None:
+    found = await post.reserved(language=language)
+    await move_end(post.database, found, 2.5)
+    await post.remind()
+    await post.send()
+    assert len(post.server.messages) == 2, "too soon for a reminder"
+    receipt = next(one for one in post.server.messages if one["Subject"] == deposit)
+    (attached,) = receipt.iter_attachments()
+    assert attached.get_filename() == f"holdfast-receipt-{found.booking.reference}.pdf"
+    assert f"{PUBLIC_URL}/p/{SLUG}/bookings/{found.booking.reference}" in text_of(receipt).splitlines()
+
+    moved = (
+        "update booking set deposit_confirmed_at = deposit_confirmed_at - interval '1 day' returning number"
+    )
+    await value(post.database, moved)
+    await move_end(post.database, found, 1.5)
+    for _ in range(2):
+        await post.remind()
+        await post.send()
+    assert [message["Subject"].startswith(reminder) for message in post.server.messages] == [
+        False, False, True,
+    ], "one for each end"  # fmt: skip
+    found = await post.bookings.find(found.booking.reference)
+    assert found.booking.reserved_until is not None
+    later = found.booking.reserved_until + timedelta(hours=6)
+    await post.act(found, BookingAction.EXTEND, until=later)
+    await post.remind()
+    await post.send()
+    assert post.server.messages[3]["Subject"].startswith(reminder)
+    assert await post.statuses() == ["sent"] * 4
+
+
+async def test_a_reservation_of_two_days_at_most_has_no_reminder(post: Post) -> None:
+    post.bookings.periods = HoldPeriods(reservation_days=2)
+    await post.reserved()
+    await post.remind()
+    assert [row[0] for row in await post.log()] == ["signed", "deposit"]
+
+
+async def test_a_reminder_that_is_no_longer_true_is_not_sent(post: Post) -> None:
+    found = await post.reserved()
+    moved = (
+        "update booking set deposit_confirmed_at = deposit_confirmed_at - interval '3 days' returning number"
+    )
+    await value(post.database, moved)
+    await move_end(post.database, found, 1)
+    await post.remind()
+    await post.act(await post.bookings.find(found.booking.reference), BookingAction.CANCEL)
+    await post.send()
+    assert (await post.log())[2][:2] == ("reminder", "suppressed")
+    assert len(post.server.messages) == 2
+
+
+async def test_money_that_comes_too_late_is_receipted_with_what_becomes_of_it(post: Post) -> None:
+    found = await post.signed()
+    await make_lapse(post.database, found.booking)
+    await post.held()
+    await post.act(found, BookingAction.CONFIRM_DEPOSIT)
+    await post.send()
+    texts = [text_of(message) for message in post.server.messages]
+    assert any("Your booking has ended, so the seller will refund your deposit." in text for text in texts)
+
+
+async def test_nothing_is_queued_when_the_change_is_not_stored_or_changes_nothing(post: Post) -> None:
+    found = await post.held()
+
+    async def cancel() -> None:
+        await post.act(found, BookingAction.CANCEL)
+
+    token = post.tokens[found.booking.reference]
+    overtaken = Units(InterferingDatabase(post.database, cancel))
+    bookings = Bookings(post.database, overtaken, HoldPeriods(), NO_LIMITS, post.box)
+    with pytest.raises(TransitionNotAllowed):
+        await bookings.sign(found, BUYER, "request-2", token=token)
+    assert await post.log() == []
+    found = await post.held()
+    token = post.tokens[found.booking.reference]
+    for _ in range(2):
+        await post.bookings.sign(found, BUYER, "request-2", token=token)
+    for _ in range(2):
+        await post.act(found, BookingAction.CONFIRM_DEPOSIT)
+    assert [row[0] for row in await post.log()] == ["signed", "deposit"]
+
+
+async def test_e_mail_is_no_event_and_no_delivery_and_there_is_none_without_its_settings(post: Post) -> None:
+    await post.reserved()
+    events = "select array_agg(type order by unit_version) from event"
+    assert await value(post.database, events) == ["unit.held", "unit.reserved"]
+    assert await value(post.database, "select count(*) from pending_delivery") == 0
+    without = Bookings(post.database, Units(post.database), HoldPeriods(), NO_LIMITS)
+    held = await without.hold(SLUG, "A-2", Requester("192.0.2.1"), None, "request-1")
+    found = await without.find(held.booking.reference)
+    await without.sign(found, BUYER, "request-2", token=held.token)
+    await without.act_on_booking(found, BookingAction.CONFIRM_DEPOSIT, Caller.STAFF, STAFF)
+    assert len(await post.log()) == 2
+
+
+async def test_a_temporary_rejection_and_a_refused_connection_are_retried(post: Post) -> None:
+    await post.signed()
+    post.server.answers = ["451 Try again later"]
+    await post.send()
+    assert await post.log() == [("signed", "queued", 1, "451 Try again later", True)]
+    post.url = f"smtp://127.0.0.1:{free_port()}"
+    await post.send()
+    ((_, status, attempts, error, _),) = await post.log()
+    assert (status, attempts) == ("queued", 2)
+    assert "refused" in error
+    post.url = ""
+    await post.send()
+    assert await post.log() == [("signed", "sent", 3, None, False)]
+    assert len(post.server.messages) == 1
+
+
+async def test_the_last_attempt_of_the_schedule_is_the_end(post: Post) -> None:
+    post.schedule = Schedule(first_gap_seconds=1e-6, attempts=2)
+    await post.signed()
+    post.server.answers = ["451 Try again later"] * 2
+    for _ in range(3):
+        await post.send()
+    assert await post.log() == [("signed", "failed", 2, "451 Try again later", False)]
+
+
+async def test_a_retry_waits_as_a_delivery_does(post: Post) -> None:
+    post.schedule = Schedule()
+    await post.signed()
+    post.server.answers = ["451 Try again later"]
+    for _ in range(2):
+        await post.send()
+    assert (await post.log())[0][2] == 1
+    gap = await value(post.database, "select due_at > now() + interval '20 seconds' from email")
+    assert gap is True
+
+
+async def test_a_recipient_who_is_rejected_for_good_is_not_tried_again(post: Post) -> None:
+    await post.signed()
+    post.server.answers = ["550 No such user"]
+    for _ in range(2):
+        await post.send()
+    assert await post.log() == [("signed", "failed", 1, "550 No such user", False)]
+
+
+async def test_what_a_worker_leaves_behind_goes_out_again_as_the_same_message(post: Post) -> None:
+    await post.signed()
+    post.lease = AT_ONCE
+    (first,) = await post.loop.claim()
+    await post.send()
+    post.lease = timedelta(minutes=5)
+    assert await post.statuses() == ["sent"]
+
+    await post.loop.attempt(first)
+    assert len({message["Message-ID"] for message in post.server.messages}) == 1
+    assert await post.log() == [("signed", "sent", 2, None, False)], "the late worker records nothing"
+
+
+async def test_another_worker_does_not_claim_what_one_is_sending(post: Post) -> None:
+    await post.signed()
+    assert len(await post.loop.claim()) == 1
+    assert await post.loop.claim() == []
+
+
+async def test_an_e_mail_that_ends_its_worker_each_time_is_given_up(post: Post) -> None:
+    post.schedule, post.lease = Schedule(1e-6, attempts=2), AT_ONCE
+    await post.signed()
+    for _ in range(2):
+        assert len(await post.loop.claim()) == 1
+    await post.send()
+    ((_, status, _, error, _),) = await post.log()
+    assert (status, "not known" in error) == ("failed", True)
+
+
+async def test_an_address_gets_five_e_mails_a_day_before_a_deposit(post: Post) -> None:
+    spellings = ("nora@example.com", "Nora@Example.com")
+    for number in range(1, 7):
+        await post.signed(f"A-{number}", BUYER._replace(email=spellings[number % 2]))
+    await post.signed("A-7", BUYER._replace(email="omar@example.com"))
+    await post.send()
+    assert await post.statuses() == [*["sent"] * 5, "suppressed", "sent"]
+    assert "without a deposit" in (await post.log())[5][3]
+    assert len(post.server.messages) == 6
+    # A deposit shows that the buyer is real: the e-mail about that booking does not count any more.
+    first = (await rows(post.database, "select reference from booking order by number limit 1"))[0][0]
+    await post.act(await post.bookings.find(first), BookingAction.CONFIRM_DEPOSIT)
+    await post.signed("A-8")
+    await post.send()
+    assert (await post.statuses())[7:] == ["sent", "sent"]
+
+
+async def test_a_link_that_was_replaced_and_a_buyer_who_was_erased_get_nothing(post: Post) -> None:
+    await post.bookings.reissue_link(await post.signed("A-1"), STAFF)
+    gone = await post.act(await post.signed("A-2"), BookingAction.CANCEL)
+    await post.act(gone, BookingAction.ERASE_BUYER)
+    await post.send()
+    assert [(row[1], row[4]) for row in await post.log()] == [("suppressed", False)] * 2
+    assert post.server.messages == []
+
+
+@pytest.mark.parametrize(
+    "address", ["nora@example.com,omar@example.com", "nora@b>,<example.com", "a@b.com;c", '"a"@example.com']
+)
+async def test_an_address_that_would_be_more_than_one_is_not_sent_to(post: Post, address: str) -> None:
+    await post.signed(buyer=BUYER._replace(email=address))
+    await post.send()
+    assert await post.statuses() == ["failed"]
+    assert post.server.messages == []
+
+
+async def test_no_text_of_the_buyer_stands_in_a_header_or_in_the_text(post: Post) -> None:
+    name = "Win a prize at https://evil.example"
+    await value(
+        post.database, "update project set name = $1 returning 1", "Palm\r\nBcc: x@evil.example\nCourt"
+    )
+    await post.signed(buyer=BUYER._replace(name=name))
+    await post.send()
+    (message,) = post.server.messages
+    assert post.server.recipients == [[BUYER.email]]
+    assert message["Bcc"] is None
+    assert "\n" not in message["Subject"]
+    assert name not in text_of(message) + html_of(message) + str(message.items())
+
+
+async def test_starttls_is_used_where_it_is_offered_and_the_certificate_is_checked(
+    post: Post, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sign_in(*arguments: Any) -> AuthResult:
+        login = arguments[-1]
+        return AuthResult(success=(login.login, login.password) == (b"user@example.com", b"p:w"))
+
+    await post.signed()
+    options = {"require_starttls": True, "auth_required": True, "authenticator": sign_in}
+    async with mail_server(tls_context=certified_for("127.0.0.1"), **options) as server:
+        post.url = server.url.replace("//", "//user%40example.com:p%3Aw@")
+        await post.send()
+        ((_, status, _, error, _),) = await post.log()
+        assert status == "queued"
+        assert "CERTIFICATE_VERIFY_FAILED" in error
+        authorities = tmp_path / "authorities.pem"
+        authority().cert_pem.write_to_path(authorities)
+        monkeypatch.setenv("SSL_CERT_FILE", str(authorities))
+        await post.send()
+        assert await post.statuses() == ["sent"]
+        assert len(server.messages) == 1
+
+
+def test_the_url_of_a_mail_server_is_read_with_its_defaults_and_its_password_is_not_shown() -> None:
+    server = SmtpServer.from_url("smtp://user%40example.com:p%3Aw@mail.example.com")
+    assert server == ("mail.example.com", 587, "user@example.com", "p:w", False)
+    assert SmtpServer.from_url("smtps://mail.example.com")[1:] == (465, "", "", True)
+    assert "p:w" not in repr(server)
