@@ -55,12 +55,12 @@ class Buyer(Person):
     def try_to_hold(self, unit: Unit, **headers: str) -> httpx.Response:
         return self.post_form(f"{unit_page(unit)}/hold", None, **headers)
 
-    def refused_hold(self, unit: Unit, **headers: str) -> str:
+    def refused_hold(self, unit: Unit, status: int = 409, **headers: str) -> str:
         """The page that says why the unit cannot be held; it can be reloaded."""
         answer = self.try_to_hold(unit, **headers)
         path = f"{unit_page(unit)}/hold"
         assert (answer.status_code, answer.headers["location"]) == (303, path)
-        return self.see(path)
+        return self.see(path, status)
 
     def hold(self, unit: Unit) -> str:
         """The path of the booking that comes of it."""

@@ -122,7 +122,7 @@ def test_nothing_but_a_form_of_our_own_holds_a_unit(buyer: Buyer, stored: Unit) 
         answer = buyer.request(method, path, headers=buyer.sent())
         assert answer.status_code == 200
         assert method == "HEAD" or "Opening this page holds nothing." in answer.text
-    assert f'action="{path}"' in buyer.refused_hold(stored, **{"sec-purpose": "prefetch;prerender"})
+    assert f'action="{path}"' in buyer.refused_hold(stored, 200, **{"sec-purpose": "prefetch;prerender"})
     forged: list[tuple[dict[str, str], str]] = [
         ({"csrf": ""}, "same-origin"), ({"csrf": "0" * 64}, "none"), ({}, "cross-site"),
     ]  # fmt: skip
@@ -157,7 +157,7 @@ def test_who_comes_too_late_is_told_who_has_it_and_shown_three_units_that_are_fr
     assert missing(arabic, "سبقك مشترٍ آخر إلى هذه الوحدة", '<html lang="ar"', link) == []
     for action, told in (("confirm-deposit", "reserved for another"), ("close-sale", "is sold")):
         desk.did_to_booking(reference, action)
-        page = buyer.see(f"{unit_page(wanted)}/hold")
+        page = buyer.see(f"{unit_page(wanted)}/hold", 409)
         assert told in page
         assert reference not in page
 
@@ -169,7 +169,7 @@ def test_who_holds_three_units_is_shown_them_and_can_let_one_go(
     elsewhere = Unit(wanted.http, new_project(), "Z-1")
     elsewhere.create({"type": "villa", "areaSqm": 300, "priceSar": 2_000_000})
     paths = [buyer.hold(unit) for unit in (new_unit("A-1"), new_unit("A-2"), elsewhere)]
-    page = buyer.refused_hold(wanted)
+    page = buyer.refused_hold(wanted, 429)
     ways = [text for path in paths for text in (f'href="{path}"', f'action="{path}/cancel"')]
     assert missing(page, "ve reached the limit of 3 holds", *ways) == []
     gone = buyer.post_form(f"{paths[0]}/cancel", {"then": unit_page(wanted)})
@@ -185,7 +185,7 @@ def test_holds_that_were_not_made_on_pages_cannot_be_let_go_there(buyer: Buyer, 
     elsewhere = coming_from(new_unit("B-1").http, cookie=f"{VISITOR}={buyer.cookies_kept[VISITOR]}")
     for number in range(3):
         elsewhere.hold(new_unit(f"A-{number}"))
-    page = buyer.refused_hold(new_unit("B-2"))
+    page = buyer.refused_hold(new_unit("B-2"), 429)
     assert "Your holds were not made on these pages" in page
     assert "Release one of your units" not in page
 
@@ -194,7 +194,7 @@ def test_a_network_holds_so_many_units(new_buyer: NewBuyer, strict: InProcessApp
     shared = {"x-forwarded-for": "203.0.113.7"}
     for number in range(2):
         new_buyer(strict.address, **shared).hold(new_unit(f"A-{number}"))
-    page = new_buyer(strict.address, **shared).refused_hold(new_unit("B-1"))
+    page = new_buyer(strict.address, **shared).refused_hold(new_unit("B-1"), 429)
     assert "Too many units are on hold from your network" in page
 
 
@@ -204,7 +204,7 @@ def test_after_a_lapse_the_same_buyer_waits_and_sees_for_how_long(
     path = limited_buyer.lapsed(stored, sql)
     told = ("The unit is still available", "other buyers have the first chance", "data-waits=")
     assert missing(limited_buyer.see(path), *told) == []
-    assert missing(limited_buyer.refused_hold(stored), "Please wait a moment", "data-waits=") == []
+    assert missing(limited_buyer.refused_hold(stored, 429), "Please wait a moment", "data-waits=") == []
     assert stored.read()["status"] == "available"
     assert new_buyer(strict.address).hold(stored) != path
 

@@ -19,7 +19,7 @@ from holdfast.web.pages.base import PAGE_HEADERS, headers_with
 from holdfast.web.pages.forms import is_of_own_site
 from holdfast.web.pages.i18n import DIRECTIONS, language_of
 from holdfast.web.pages.routes import LANGUAGE_COOKIE, SAFE_METHODS, PageRequest
-from holdfast.web.problems import problem_type
+from holdfast.web.problems import add_problem_headers, problem_type
 from holdfast.web.request import Request
 from holdfast.web.visitors import VISITOR_COOKIE, read_visitor_cookie
 
@@ -133,6 +133,12 @@ class BuyerRequest(PageRequest):
             "booking_no_entry.html", problem_type(error).status, slug=self.path_params["slug"]
         )
         page.headers.update(NOT_INDEXED)
+        return page
+
+    async def render_for(self, error: Exception, template: str, **values: Any) -> Response:
+        """Render a page of its own for an error, with the error's status and headers."""
+        page = await self.render(template, problem_type(error).status, **values)
+        add_problem_headers(page, error)
         return page
 
     def _cookie_secret(self) -> str | None:

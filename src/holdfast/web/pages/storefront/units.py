@@ -175,19 +175,19 @@ async def show_hold(request: BuyerRequest, slug: str, code: str) -> Response:
             "similar": await similar_units(request, slug, unit),
             "words": status_words(request.language),
         }
-        return await request.render("hold_taken.html", **values)
+        return await request.render("hold_taken.html", 409, **values)
     if not isinstance(error, errors.TooManyHolds):
         return await request.render("hold_by_button.html", **values)
     now = await services.listings.now()
     retry_at = now + timedelta(seconds=error.retry_after_seconds)
     values |= {"now": now, "retry_at": retry_at, "milliseconds": milliseconds}
     if isinstance(error, errors.HeldTooRecently):
-        return await request.render("hold_too_soon.html", **values)
+        return await request.render_for(error, "hold_too_soon.html", **values)
     if isinstance(error, errors.TooManyHoldsAtAddress):
-        return await request.render("hold_too_many_here.html", **values)
+        return await request.render_for(error, "hold_too_many_here.html", **values)
     values["holds"] = await services.bookings.live_holds(request.visitor, request.buyer_secret)
     values["limit"] = services.bookings.limits.per_visitor
-    return await request.render("hold_too_many.html", **values)
+    return await request.render_for(error, "hold_too_many.html", **values)
 
 
 # Units as cards of a list.
