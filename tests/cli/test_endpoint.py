@@ -49,7 +49,7 @@ def test_the_secret_alone_is_on_stdout_and_shown_once(settings: dict[str, str]) 
     done = finish(settings, "endpoint", "add", URL)
     assert re.fullmatch(r"hfs_[\w-]+\n", done.stdout)
     assert URL in done.stderr
-    assert "only time" in done.stderr
+    assert "only this once" in done.stderr
     assert done.stdout.strip() not in run(settings, "endpoint", "list")
 
 

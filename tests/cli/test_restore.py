@@ -47,7 +47,7 @@ def backup(source: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
     done = finish_process(source, "backup", str(file))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"Backed up to {file} (")
-    assert "guard it" in done.stdout
+    assert "protect it" in done.stdout
     return file
 
 

@@ -188,7 +188,7 @@ async def test_a_link_to_the_payment_page_that_was_changed_is_refused(client: ht
     for query in ("", "reference=Q39-4F6-4K6&amountSar=1", "reference=X&timestamp=1&signature=sha256%3D00"):
         refused = await client.get(f"/pay?{query}", headers={"Accept-Language": "ar"})
         assert refused.status_code == HTTPStatus.FORBIDDEN
-        assert "لا يوجد ما يُدفع هنا" in refused.text
+        assert "لا يوجد مبلغ للدفع هنا" in refused.text
     forged = await client.post("/pay", data={"link": "x", "choice": "now"})
     assert forged.status_code == HTTPStatus.FORBIDDEN
     assert (await client.get("/payments/pay_nothing")).status_code == HTTPStatus.NOT_FOUND

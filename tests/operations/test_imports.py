@@ -164,7 +164,7 @@ async def test_a_status_is_set_an_empty_one_is_left_alone_and_no_file_sells_a_ne
 
 
 async def test_spaces_around_a_text_are_no_change(importer: Importer) -> None:
-    heading = "Code,Type,Area,Price,Notes"
+    heading = "Code,Type,Area,Price,Description"
     await importer.bring_in(csv_of(" A-1 , Villa ,1,1, by the park ", heading=heading))
     unit, _ = await importer.units.find(SLUG, "A-1")
     assert (unit.fields.type, unit.fields.description) == ("Villa", "by the park")

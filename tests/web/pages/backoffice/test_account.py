@@ -65,7 +65,7 @@ def test_a_second_factor_is_set_up_confirmed_and_removed(nora: Person) -> None:
     secret = offered_secret(page)
     assert '<path class="qr-ink" d="M' in page
     page = nora.refused(f"{path}/confirm", {"code": "000000x"})
-    assert "This is not the code" in page
+    assert "The code is incorrect." in page
     assert offered_secret(page) == secret
     page = nora.done(f"{path}/confirm", {"code": code_now(secret)})
     assert "You now sign in with your password and a code." in page
@@ -100,7 +100,7 @@ def test_staff_of_a_role_that_requires_a_second_factor_set_it_up_before_anything
     sami.done(f"{ACCOUNT}/preferences", {"language": "en", "digits": "latn", "theme": "auto"})
     assert "The password is incorrect." in sami.refused(f"{ACCOUNT}/second-factor", {"password": "not mine"})
     secret = offered_secret(sami.done(f"{ACCOUNT}/second-factor", {"password": PASSWORD}))
-    assert "This is not the code" in sami.refused(f"{ACCOUNT}/second-factor/confirm", {"code": "000000x"})
+    assert "The code is incorrect." in sami.refused(f"{ACCOUNT}/second-factor/confirm", {"code": "000000x"})
     page = sami.done(f"{ACCOUNT}/second-factor/confirm", {"code": code_now(secret)})
     assert missing(page, "You now sign in with your password and a code.", "/backoffice/bookings") == []
     assert "second-factor/remove" not in page

@@ -33,7 +33,7 @@ def test_whoever_is_not_signed_in_is_sent_to_the_sign_in_page_and_back(people: P
 def test_a_page_that_is_not_there_says_so_in_the_language_of_the_person(admin: Person, arab: Person) -> None:
     assert "Page not found" in admin.see("/backoffice/nowhere", 404)
     page = arab.see("/backoffice/nowhere", 404)
-    assert missing(page, "لا يوجد شيء هنا", 'lang="ar" dir="rtl"', "٤٠٤") == []
+    assert missing(page, "الصفحة غير موجودة", 'lang="ar" dir="rtl"', "٤٠٤") == []
 
 
 def test_a_slash_at_the_end_of_a_path_is_taken_off(people: People) -> None:

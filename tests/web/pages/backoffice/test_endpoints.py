@@ -175,7 +175,7 @@ def test_a_ping_that_arrives_takes_the_failure_off_the_open_page(
     sql.execute("update endpoint set failing_since = null where id = $1::text::uuid", endpoint["id"])
     part = admin.see(result, 200, **PART)
     assert missing(part, 'id="endpoint-failure" hx-swap-oob="true" hidden', "Active") == []
-    assert missing(part, "hx-get", "Nothing has arrived") == ["hx-get", "Nothing has arrived"]
+    assert missing(part, "hx-get", "Nothing has been delivered") == ["hx-get", "Nothing has been delivered"]
 
 
 def test_the_feed_is_held_against_the_deliveries(
@@ -186,7 +186,7 @@ def test_the_feed_is_held_against_the_deliveries(
     inbox.next()
     assert "Matches: nothing is missing" in admin.see(f"{own(endpoint)}/reconciliation")
     part = admin.see(f"{own(endpoint)}/reconciliation", 200, **PART)
-    assert "Agrees" in part
+    assert "Matches" in part
     assert "<html" not in part
 
 

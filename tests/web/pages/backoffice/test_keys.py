@@ -97,7 +97,7 @@ def test_an_integrator_has_keys_for_integration_alone(admin: Person, integrator:
     assert f"{KEYS}/{theirs}/revoke" not in page
     assert "only an admin can revoke it" in integrator.done(f"{KEYS}/{theirs}/revoke")
     assert sql.value("select revoked_at from api_key where id = $1", theirs) is None
-    assert "is revoked" in integrator.done(f"{KEYS}/{own}/revoke")
+    assert "was revoked" in integrator.done(f"{KEYS}/{own}/revoke")
 
 
 def test_a_revoked_key_opens_nothing(admin: Person, server: InProcessApp, sql: Sql) -> None:
@@ -107,7 +107,7 @@ def test_a_revoked_key_opens_nothing(admin: Person, server: InProcessApp, sql: S
     sql.execute("update api_key set last_used_at = now() - interval '2 hours' where id = $1", key_id)
     assert "It was last used 2 hours ago." in admin.see(KEYS)
     page = admin.done(f"{KEYS}/{key_id}/revoke")
-    assert "The key To be revoked is revoked" in page
+    assert "The key To be revoked was revoked" in page
     assert key[:8] not in page
     assert uses(server, key).status_code == 401
     ended = admin.see(f"{KEYS}?state=ended")

@@ -82,7 +82,7 @@ def test_what_is_no_place_is_told_and_changes_nothing(sales: Person, stocked: Pr
             moved = {**form_of(shown), "do": "move", "pick": "A-101", f"to-{part}": value}
             sales.refused(address(stocked), moved)
     unknown = {**form_of(shown), "do": "reset", "pick": "nowhere"}
-    assert "not there" in sales.refused(address(stocked), unknown)
+    assert "Some of these units do not exist" in sales.refused(address(stocked), unknown)
     sent = form_of(shown)
     sent["floor"].pop()
     sales.refused(address(stocked), {"do": "save", **sent}, 400)

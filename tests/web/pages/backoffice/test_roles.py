@@ -57,7 +57,7 @@ READ = {
     Permission.MANAGE_KEYS: ("/keys",),
     Permission.ADMINISTER: ("/staff",),
     Permission.SEE_AUDIT: ("/audit",),
-    Permission.SELL: ("/import", "/layout", "/new-project"),
+    Permission.SELL: ("/import", "/layout", "/new-project", "/template."),
     Permission.SEE_BOOKINGS: ("/bookings", "/emails"),
     Permission.SEE_UNITS: ("/projects", "/seller"),
 }
