@@ -38,7 +38,7 @@ def test_bad_rows_are_told_and_the_good_ones_imported(page: Page, office: Office
     refused = page.locator("main")
     expect(refused).to_contain_text("This is not a number")
     expect(refused).to_contain_text("This must be greater than 0")
-    expect(refused).to_contain_text("stands in row 3 already")
+    expect(refused).to_contain_text("already in row 3")
     assert not office.unit(tower, "B-101").exists
     press(page, "Import 2 units")
     expect(page.get_by_role("heading", name="The file is imported")).to_be_visible()
