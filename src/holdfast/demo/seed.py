@@ -19,7 +19,6 @@ from holdfast.operations import api_keys
 from holdfast.operations.api_keys import NewApiKey
 from holdfast.operations.endpoints import Endpoints
 from holdfast.operations.projects import add_project
-from holdfast.operations.sellers import Sellers
 from holdfast.operations.staff import StaffAccounts
 from holdfast.operations.units import PatchUnit, Units
 from holdfast.operations.write_path import Command
@@ -54,7 +53,7 @@ async def seed_demo(
         await schema.check_may_fill(connection, SLUG)
         await schema.mark_as_filled(connection)
     with suppress(ProjectExists):
-        await add_project(database, SLUG, NAME, listed=True)
+        await add_project(database, SLUG, NAME)
     # The key and the password of the last start stop working.
     await api_keys.revoke_named(database, KEY_NAME)
     issued = await api_keys.issue(database, NewApiKey(KEY_NAME, [Scope.INTEGRATION, Scope.BACKOFFICE]))
@@ -62,7 +61,7 @@ async def seed_demo(
     receiver = None if endpoints is None else await _register_receiver(endpoints, hook_url)
     units = Units(database)
     try:
-        await add_seller(Sellers(database, units))
+        await add_seller(database, units)
         rows, _ = await units.page(SLUG, "", _MAX_UNITS, None, None)
         present = {unit.code for unit in rows}
         new = [unit for unit in demo_units(public_url) if unit.code not in present]

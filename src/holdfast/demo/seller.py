@@ -1,13 +1,16 @@
 """The seller of the demo project. Nothing of it is real."""
 
+from base64 import b64encode
 from pathlib import Path
 
+from holdfast.demo.project import SLUG
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.seller import NOBODY_NAMED, Seller, read_logo
+from holdfast.domain.seller import NOBODY_NAMED, Seller
+from holdfast.operations.projects import Projects
 from holdfast.operations.sellers import Sellers
+from holdfast.operations.units import Units
+from holdfast.storage.database import Database
 
-_LOGO = read_logo(Path(__file__).with_name("logo.png").read_bytes())
-assert _LOGO is not None
 SELLER = Seller(
     legal_name="Narjis Development Company | شركة النرجس للتطوير العقاري",
     commercial_registration="1010998877",
@@ -19,11 +22,13 @@ SELLER = Seller(
     iban="SA0380000000608010167519",
     terms="The handover of each unit is announced to its buyer at least 60 days ahead.\n"
     "يُبلَّغ المشتري بموعد تسليم وحدته قبل 60 يومًا على الأقل.",
-    logo=_LOGO.name,
 )
 
 
-async def add_seller(sellers: Sellers) -> None:
-    """Name the seller, unless a visitor has named one."""
+async def add_seller(database: Database, units: Units) -> None:
+    """List the project and name its seller, unless that was done before."""
+    sellers = Sellers(database, units)
     if await sellers.own(None) == NOBODY_NAMED:
-        await sellers.replace(None, SELLER, _LOGO, COMMAND)
+        await Projects(database, units).settle(SLUG, {"listed": True}, COMMAND)
+        logo = b64encode(Path(__file__).with_name("logo.png").read_bytes()).decode()
+        await sellers.replace(None, SELLER._replace(logo=f"data:image/png;base64,{logo}"), COMMAND)

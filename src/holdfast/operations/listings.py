@@ -56,15 +56,6 @@ class ShopPicture(NamedTuple):
     """Some units are too many to be drawn."""
 
 
-class ListedProject(NamedTuple):
-    """A project in the list of projects."""
-
-    project: Project
-    counts: Counts
-    """Without the units that are not on sale."""
-    facts: listing.ListingFacts
-
-
 class ListingPage(NamedTuple):
     listings: Sequence[listing.PlacedListing]
     next: listing.ListingCursor | None
@@ -162,15 +153,12 @@ class Listings:
         return place, drawn[0] if drawn else None
 
     @_shared
-    async def projects(self, after: str, limit: int) -> list[ListedProject]:
+    async def projects(self, after: str, limit: int) -> list[tuple[Project, Counts, listing.ListingFacts]]:
         """Return the projects that are listed; one more than ``limit``, if there is one."""
         async with self._database.reading_snapshot() as connection:
-            listed = await projects.list_listed(connection, after, limit + 1)
-            counts = await boards.counts(connection, [project.id for project in listed])
-            return [
-                ListedProject(one, _on_sale(counts[one.id]), await self._summarize(connection, one.id))
-                for one in listed
-            ]
+            listed = await projects.list_page(connection, None, after, limit + 1, listed=True)
+            counts = await boards.counts(connection, [one.id for one in listed])
+            return [(one, counts[one.id], await self._summarize(connection, one.id)) for one in listed]
 
     @_shared
     async def picture(self, slug: str, section: int) -> ShopPicture:
@@ -189,7 +177,8 @@ class Listings:
             {floor.number for one in buildings for floor in one.floors if floor.number is not None}
         )
         names, is_cut = [one.name for one in sections], len(placed) > len(drawn)
-        on_sale = _on_sale(counts)
+        by_status = counts.by_status.items()
+        on_sale = Counts({status: count for status, count in by_status if status is not Status.UNAVAILABLE})
         return ShopPicture(
             project, seen_at, layout.turn, on_sale, facts, buildings, found, floors, names, section, is_cut
         )
@@ -238,11 +227,6 @@ class Listings:
             kept = min(took * _FACTS_KEPT_FACTOR, _FACTS_KEPT_AT_MOST_SECONDS)
             known = self._facts[project_id] = (began_at + kept, found)
         return known[1]
-
-
-def _on_sale(counts: Counts) -> Counts:
-    by_status = counts.by_status.items()
-    return Counts({status: count for status, count in by_status if status is not Status.UNAVAILABLE})
 
 
 async def _with_placements(

@@ -17,13 +17,11 @@ from holdfast.storage.database import Database
 _PROJECTS_A_PAGE = 1000
 
 
-async def add_project(
-    database: Database, slug: str, name: str, author: Author = COMMAND, *, listed: bool = False
-) -> Project:
+async def add_project(database: Database, slug: str, name: str, author: Author = COMMAND) -> Project:
     raise_faults([slug_fault(slug, "/slug"), name_fault(name)])
     async with database.acknowledging(ProjectExists), database.writing() as connection:
-        project = await projects.insert(connection, slug, name, listed=listed)
-        change, at = Change(None, {"slug": slug, "name": name, "listed": listed}), project.created_at
+        project = await projects.insert(connection, slug, name)
+        change, at = Change(None, {"slug": slug, "name": name}), project.created_at
         await audit.record(connection, project.id, author, "create", change, project_id=project.id, at=at)
     return project
 
@@ -50,8 +48,8 @@ class Projects:
     async def find(self, slug: str) -> Project:
         return await self._database.read(projects.get, await self._units.project_id(slug))
 
-    async def add(self, slug: str, name: str, author: Author, *, listed: bool = False) -> Project:
-        return await add_project(self._database, slug, name, author, listed=listed)
+    async def add(self, slug: str, name: str, author: Author) -> Project:
+        return await add_project(self._database, slug, name, author)
 
     async def settle(self, slug: str, changes: Mapping[str, Any], author: Author) -> Project:
         """Change what is named; the same values again change nothing."""

@@ -6,12 +6,10 @@ from uuid import UUID
 
 from holdfast.domain.audit import Author, Change
 from holdfast.domain.errors import InvalidInput
-from holdfast.domain.seller import Logo, Seller
+from holdfast.domain.seller import Seller, read_logo
 from holdfast.operations.units import Units
 from holdfast.storage import audit, sellers
 from holdfast.storage.database import Database
-
-INSTALLATION_ID = audit.INSTALLATION_ID
 
 
 class Sellers:
@@ -27,27 +25,27 @@ class Sellers:
 
     async def own(self, slug: str | None) -> Seller:
         """Return only the fields that are set for the project itself."""
-        project_id = await self._project_id(slug)
-        return await self._database.read(sellers.own, project_id)
+        return await self._database.read(sellers.own, await self._project_id(slug))
 
-    async def replace(self, slug: str | None, seller: Seller, logo: Logo | None, author: Author) -> Seller:
-        """Store the profile; the same again changes nothing. ``logo``: the picture, where it is a new one."""
-        project_id = await self._project_id(slug)
+    async def replace(self, slug: str | None, seller: Seller, author: Author) -> Seller:
+        """Store the profile, and its logo if that is sent as a picture; the same again changes nothing."""
+        project_id, logo = await self._project_id(slug), read_logo(seller.logo or "")
         async with self._database.writing() as connection:
+            if logo is not None:
+                seller = seller._replace(logo=logo[0])
+                await sellers.insert_logo(connection, *logo)
+            elif seller.logo and await sellers.find_logo(connection, seller.logo) is None:
+                raise InvalidInput.at("/logo", "There is no such picture.")
             before = await sellers.own(connection, project_id, lock=True)
             if before != seller:
-                if logo is not None:
-                    await sellers.insert_logo(connection, logo)
-                elif seller.logo and await sellers.find_logo(connection, seller.logo) is None:
-                    raise InvalidInput.at("/logo", "There is no such picture.")
                 await sellers.replace(connection, project_id, seller)
                 change = Change.between(before, seller, Seller._fields)
-                subject_id = project_id or INSTALLATION_ID
+                subject_id = project_id or audit.INSTALLATION_ID
                 await audit.record(connection, subject_id, author, "settle", change, project_id=project_id)
         return seller
 
-    async def find_logo(self, name: str) -> Logo | None:
-        return await self._database.read(sellers.find_logo, name)
+    async def find_logo(self, path: str) -> bytes | None:
+        return await self._database.read(sellers.find_logo, path)
 
     async def _project_id(self, slug: str | None) -> UUID | None:
         return None if slug is None else await self._units.project_id(slug)

@@ -12,8 +12,8 @@ _COLUMNS = ", ".join(Project._fields)
 # After a recovery that lost changes, a project of the same slug may have been lost. The versions of the new
 # one, which ETags and boards show, go on from beyond those, as the feed does.
 _INSERT = f"""
-    insert into project (id, slug, name, listed, version, turn, layout_turn)
-    select $1, $2, $3, $4, start, start, start from (
+    insert into project (id, slug, name, version, turn, layout_turn)
+    select $1, $2, $3, start, start, start from (
         select case when last_position < {COUNTED_BELOW} then 1 else last_position end as start
         from event_feed
     ) as feed
@@ -32,10 +32,9 @@ _GET_LOCKED = f"{_GET} for no key update"
 _GET_MANY = f"select {_COLUMNS} from project where id = any($1::uuid[])"
 _LIST = f"""
     select {_COLUMNS} from project
-    where ($1::text[] is null or slug = any($1)) and slug > $2
+    where ($1::text[] is null or slug = any($1)) and slug > $2 and (listed or not $4)
     order by slug limit $3
 """
-_LIST_LISTED = f"select {_COLUMNS} from project where listed and slug > $1 order by slug limit $2"
 
 
 async def refresh_project_cache(
@@ -52,8 +51,8 @@ async def refresh_project_cache(
         known.update((row[0], Project(*row)) for row in rows)
 
 
-async def insert(connection: Connection, slug: str, name: str, *, listed: bool) -> Project:
-    row = await connection.fetchrow(_INSERT, uuid4(), slug, name, listed)
+async def insert(connection: Connection, slug: str, name: str) -> Project:
+    row = await connection.fetchrow(_INSERT, uuid4(), slug, name)
     if row is None:
         raise ProjectExists(slug)
     return Project(*row)
@@ -90,10 +89,6 @@ async def update(connection: Connection, project: Project) -> Project:
 
 
 async def list_page(
-    connection: Connection, slugs: tuple[str, ...] | None, after: str, limit: int
+    connection: Connection, slugs: tuple[str, ...] | None, after: str, limit: int, *, listed: bool = False
 ) -> list[Project]:
-    return [Project(*row) for row in await connection.fetch(_LIST, slugs, after, limit)]
-
-
-async def list_listed(connection: Connection, after: str, limit: int) -> list[Project]:
-    return [Project(*row) for row in await connection.fetch(_LIST_LISTED, after, limit)]
+    return [Project(*row) for row in await connection.fetch(_LIST, slugs, after, limit, listed)]

@@ -3,50 +3,47 @@
 from __future__ import annotations
 
 import json
+from collections import ChainMap
 from uuid import UUID
 
-from holdfast.domain.seller import Logo, Seller
+from holdfast.domain.seller import Seller
 from holdfast.storage.database import Connection
 
-_OWN = "select profile::text from seller where project_id is not distinct from $1 for update"
+_OWN = "select profile::text from seller where project_id is not distinct from $1"
 # A field of the project takes the place of the installation's.
 _EFFECTIVE = """
-    select (
-        coalesce((select profile from seller where project_id is null), '{}') || coalesce((
-            select profile from seller join project on project.id = project_id where slug = $1
-        ), '{}')
-    )::text
+    select profile::text from seller left join project on project.id = project_id
+    where project_id is null or slug = $1 order by project_id nulls first
 """
 _REPLACE = """
     insert into seller values ($1, $2::jsonb)
     on conflict (project_id) do update set profile = excluded.profile
 """
-_INSERT_LOGO = "insert into logo (name, media_type, content) values ($1, $2, $3) on conflict do nothing"
-_FIND_LOGO = "select name, media_type, content from logo where name = $1"
 
 
 async def own(connection: Connection, project_id: UUID | None, *, lock: bool = False) -> Seller:
     """Return the fields of the project, or of the installation."""
-    statement = _OWN if lock else _OWN.removesuffix("for update")
+    statement = f"{_OWN} for update" if lock else _OWN
     return seller_from(await connection.fetchval(statement, project_id) or "{}")
 
 
 async def effective(connection: Connection, slug: str | None) -> Seller:
     """Return the profile that buyers of the project see; of none, or an unknown one, the installation's."""
-    return seller_from(await connection.fetchval(_EFFECTIVE, slug))
+    profiles = [seller_from(row[0]).set_fields for row in await connection.fetch(_EFFECTIVE, slug)]
+    return Seller(**dict(ChainMap(*reversed(profiles))))
 
 
 async def replace(connection: Connection, project_id: UUID | None, seller: Seller) -> None:
     await connection.execute(_REPLACE, project_id, seller_text(seller))
 
 
-async def insert_logo(connection: Connection, logo: Logo) -> None:
-    await connection.execute(_INSERT_LOGO, *logo)
+async def insert_logo(connection: Connection, path: str, content: bytes) -> None:
+    await connection.execute("insert into logo values ($1, $2) on conflict do nothing", path, content)
 
 
-async def find_logo(connection: Connection, name: str) -> Logo | None:
-    row = await connection.fetchrow(_FIND_LOGO, name)
-    return None if row is None else Logo(*row)
+async def find_logo(connection: Connection, path: str) -> bytes | None:
+    content: bytes | None = await connection.fetchval("select content from logo where path = $1", path)
+    return content
 
 
 def seller_text(seller: Seller) -> str:

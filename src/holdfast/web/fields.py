@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
-from base64 import b64decode
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -15,13 +13,12 @@ from pydantic_core import CoreSchema, core_schema
 
 from holdfast.domain.errors import Fault, Message, MessageError
 from holdfast.domain.project import NAME_LENGTH, SLUG_LENGTH, SLUG_PATTERN
-from holdfast.domain.seller import Logo, is_iban, read_logo
+from holdfast.domain.seller import IBAN_MESSAGE, read_logo
 from holdfast.domain.unit import CODE_LENGTH
 from holdfast.web.json import camel_case
 
 TIME_MESSAGE = "This must be a time such as 2026-11-14T09:30:00.000Z."
 
-_BETWEEN_DIGITS = re.compile(r"[\s().\u002d\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 _NOT_STORABLE = re.compile(r"[\x00\ud800-\udfff]")
 # The library passes over a NUL and all that follows it.
 _CHARACTERS = re.compile(r"[0-9A-Za-z:.,+-]+")
@@ -59,15 +56,12 @@ WHATSAPP_NUMBER = r"^\+[1-9][0-9]{7,14}$"
 IBAN = r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$"
 LOGO = r"^(data:image/(png|jpeg);base64,[A-Za-z0-9+/]+={0,2}|/logos/[0-9a-f]{32}\.(png|jpeg))$"
 _LOGO_MESSAGE = "This must be a PNG or JPEG picture of at most 256 KiB and 2000 by 2000 pixels."
-_IBAN_MESSAGE = (
-    "This must be an IBAN, such as SA03 8000 0000 6080 1016 7519. Check it for a mistyped character."
-)
 
 PATTERN_MESSAGES = {
     REGISTRATION: "A commercial registration number has 10 digits.",
     VAT_NUMBER: "A VAT number has 15 digits; the first and the last are 3.",
     WHATSAPP_NUMBER: "This must be a phone number with its country code, such as +966501234567.",
-    IBAN: _IBAN_MESSAGE,
+    IBAN: IBAN_MESSAGE,
     LOGO: _LOGO_MESSAGE,
     BUYER_NAME: "This must be a name: printable text with at least two letters.",
     EMAIL_ADDRESS: "This must be an e-mail address.",
@@ -192,31 +186,10 @@ def check_each_once(values: list[str]) -> list[str]:
     return values
 
 
-def check_iban(text: str) -> str:
-    if not is_iban(text):
-        raise FieldError(_IBAN_MESSAGE)
-    return text
-
-
-def parse_logo(text: str) -> Logo | str:
-    """Return the picture of a data URL, or the name of one that is stored."""
-    if not text.startswith("data:"):
-        return text.rpartition("/")[2]
-    try:
-        logo = read_logo(b64decode(text.partition(",")[2], validate=True))
-    except ValueError:
-        logo = None
-    if logo is None:
+def check_logo(text: str) -> str:
+    if text.startswith("data:") and read_logo(text) is None:
         raise FieldError(_LOGO_MESSAGE)
-    return logo
-
-
-def plain_number(value: Any) -> Any:
-    """Return a number without what people write between its digits, which may be of any script."""
-    if not isinstance(value, str):
-        return value
-    digits = (str(unicodedata.digit(one)) if one.isdecimal() else one for one in value.upper())
-    return _BETWEEN_DIGITS.sub("", "".join(digits))
+    return text
 
 
 def checked_by(find_fault: Callable[[str], Fault | None]) -> Callable[[str], str]:

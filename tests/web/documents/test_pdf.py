@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.seller import read_logo
 from holdfast.web.documents.content import Document, Kind
 from holdfast.web.documents.rendering import PdfRenderer
-from tests.domain.test_seller import JPEG, png
+from tests.domain.test_seller import JPEG, logo_of, png
 from tests.web.documents.reading import embedded_fonts, fonts_of, fonts_on_pages, letters_of, read, text_of
 from tests.web.documents.subjects import (
     ADDRESS,
@@ -173,10 +172,10 @@ async def test_without_a_public_address_there_is_no_code_to_scan(renderer: PdfRe
 async def test_a_logo_stands_at_the_top_and_a_broken_one_prevents_nothing(
     renderer: PdfRenderer, content: bytes
 ) -> None:
-    logo = read_logo(content)
+    logo = logo_of(content)
     assert logo is not None
-    document = a_document(agreement=AGREEMENT._replace(seller=SELLER._replace(logo=logo.name)))
-    made = await renderer.render(document, ADDRESS, logo)
+    document = a_document(agreement=AGREEMENT._replace(seller=SELLER._replace(logo=logo[0])))
+    made = await renderer.render(document, ADDRESS, logo[1])
     assert "Palm Court Company" in text_of(made)
     assert is_archivable(made)
     assert (b"/Width 3" in made) == (content == png())

@@ -74,7 +74,7 @@ class Document(NamedTuple):
     clauses: tuple[Clause, ...] = ()
     signature: Table | None = None
     logo: str | None = None
-    """The name of the seller's picture."""
+    """The path of the seller's picture."""
 
 
 class MissingDocument(NamedTuple):
@@ -324,18 +324,14 @@ def _gettext_of_wording(wording: int, language: Language) -> Callable[..., str]:
 def seller_rows(agreement: Agreement, language: Language, label: str | None = None) -> tuple[Row, ...]:
     """Name the seller as it was known when the buyer signed."""
     _, seller = language.gettext, agreement.seller
-    project = isolate(in_language(agreement.project_name, language.code))
-    name = (
-        isolate(in_language(seller.legal_name, language.code))
-        if seller.legal_name
-        else _("The seller of %(project)s", project=project)
+    name = isolate(in_language(seller.legal_name or agreement.project_name, language.code))
+    name = name if seller.legal_name else _("The seller of %(project)s", project=name)
+    rows = (
+        Row(label or _("Seller"), name, is_strong=True),
+        Row(_("Commercial registration number"), _left_to_right(seller.commercial_registration)),
+        Row(_("VAT registration number"), _left_to_right(seller.vat_number)),
     )
-    numbers = (
-        (_("Commercial registration number"), seller.commercial_registration),
-        (_("VAT registration number"), seller.vat_number),
-    )
-    rows = (Row(text, _left_to_right(number)) for text, number in numbers if number)
-    return (Row(label or _("Seller"), name, is_strong=True), *rows)
+    return tuple(row for row in rows if row.value)
 
 
 def bank_tables(agreement: Agreement, terms: Terms, reference: str, language: Language) -> tuple[Table, ...]:
@@ -344,12 +340,10 @@ def bank_tables(agreement: Agreement, terms: Terms, reference: str, language: La
     if seller.iban is None or not terms.deposit_sar:
         return ()
     names = ((_("Bank"), seller.bank_name), (_("Account holder"), seller.account_holder or seller.legal_name))
-    rows = (
-        *(Row(label, isolate(in_language(name, language.code))) for label, name in names if name),
-        Row(_("IBAN"), _left_to_right(seller.spaced_iban), is_strong=True),
-        Row(_("Payment reference"), _left_to_right(reference)),
-    )
-    return (Table(_("Bank account for the deposit"), rows),)
+    rows = [Row(label, isolate(in_language(name, language.code))) for label, name in names if name]
+    rows.append(Row(_("IBAN"), _left_to_right(seller.spaced_iban), is_strong=True))
+    rows.append(Row(_("Payment reference"), _left_to_right(reference)))
+    return (Table(_("Bank account for the deposit"), tuple(rows)),)
 
 
 def buyer_rows(booking: Booking, language: Language) -> tuple[Row, ...]:
@@ -400,8 +394,8 @@ def format_time(at: datetime, language: Language) -> str:
     return f"{text} ({get_timezone_name(local, locale=language.code)})"
 
 
-def _left_to_right(text: str) -> str:
-    return f"\N{LEFT-TO-RIGHT ISOLATE}{text}\N{POP DIRECTIONAL ISOLATE}"
+def _left_to_right(text: str | None) -> str:
+    return f"\N{LEFT-TO-RIGHT ISOLATE}{text}\N{POP DIRECTIONAL ISOLATE}" if text else ""
 
 
 def isolate(text: str) -> str:

@@ -21,7 +21,7 @@ from starlette.responses import HTMLResponse, Response
 
 from holdfast.domain.booking import new_agreement
 from holdfast.domain.booking_actions import LANGUAGE
-from holdfast.domain.seller import NOBODY_NAMED, Logo
+from holdfast.domain.seller import NOBODY_NAMED
 from holdfast.operations.bookings import FoundBooking
 from holdfast.operations.sellers import Sellers
 from holdfast.operations.units import Units
@@ -123,7 +123,7 @@ class PdfRenderer:
         self._cache: OrderedDict[bytes, bytes] = OrderedDict()
         self._compiler: typst.Compiler | None = None
 
-    async def render(self, document: content.Document, url: str | None, logo: Logo | None = None) -> bytes:
+    async def render(self, document: content.Document, url: str | None, logo: bytes | None = None) -> bytes:
         """One at a time: each takes some ten milliseconds, and the process has other requests to serve."""
         qr_code = url and await asyncio.to_thread(qr_code_svg, url)
         data, timestamp = json.dumps(_data(document, qr_code, logo)), int(document.created_at.timestamp())
@@ -151,19 +151,15 @@ class PdfRenderer:
             # The standards allow no letter that none of our fonts has; without them it is an empty box. And
             # a logo may be damaged beyond what was checked.
             for text, standards in product((data, without_logo), (STANDARDS, [])):
-                options: dict[str, Any] = {
-                    "format": "pdf",
-                    "timestamp": timestamp,
-                    "pdf_standards": standards,
-                }
+                options: dict[str, Any] = {"sys_inputs": {"data": text}, "pdf_standards": standards}
                 with suppress(typst.TypstError):
-                    pdf = self._compiler.compile(sys_inputs={"data": text}, **options)
+                    pdf = self._compiler.compile(format="pdf", timestamp=timestamp, **options)
                     assert isinstance(pdf, bytes)
                     return pdf
         raise RuntimeError("typst failed with and without logo and standards")
 
 
-def _data(document: content.Document, qr_code: str | None, logo: Logo | None) -> dict[str, Any]:
+def _data(document: content.Document, qr_code: str | None, logo: bytes | None) -> dict[str, Any]:
     """Return what ``document.typ`` reads. All of it is data there and never read as instructions."""
     language, _ = document.language, document.language.gettext
     return {
@@ -180,7 +176,7 @@ def _data(document: content.Document, qr_code: str | None, logo: Logo | None) ->
         "signature": None if document.signature is None else _table(document.signature),
         "remarks": document.remarks,
         "qr_code": qr_code,
-        "logo": logo and list(logo.content),
+        "logo": logo and list(logo),
         "words": {
             "reference": _("Booking reference"),
             "booking_state": _("Booking status"),

@@ -94,7 +94,6 @@ def test_a_logo_is_kept_by_its_path_and_loaded_for_good(
     assert (loaded.content, loaded.headers["content-type"]) == (png(), "image/png")
     assert "immutable" in loaded.headers["cache-control"]
     assert loaded.headers["x-content-type-options"] == "nosniff"
-    assert http.get(path, headers={"If-None-Match": loaded.headers["etag"]}).status_code == 304
     problem(http.get(path.replace("/logos/", "/logos/x")), 404)
     succeeded(desk.http.put(url_of(project), json={}))
     assert http.get(path).status_code == 200  # signed agreements show it

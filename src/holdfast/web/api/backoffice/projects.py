@@ -41,7 +41,6 @@ class NewProject(BodyModel):
         description="Addresses the project: a-z and 0-9, with single hyphens between. It never changes."
     )
     name: ProjectName = Field(description="Printable text with no space at either end.")
-    listed: bool = Field(False, description=_LISTED)
 
 
 class ProjectChange(BodyModel):
@@ -86,8 +85,7 @@ async def list_staff_projects(
 async def add_project(request: Request, body: NewProject) -> StaffProjectDocument:
     """A key that is limited to projects cannot add others: 404."""
     check_project_access(request, body.slug)
-    add = request.services.projects.add
-    return staff_project_document(await add(body.slug, body.name, request.author, listed=body.listed))
+    return staff_project_document(await request.services.projects.add(body.slug, body.name, request.author))
 
 
 @routes.get("/projects/{slug}", summary="Read a project with its settings")

@@ -98,9 +98,7 @@ async def change_settings(request: StaffRequest, slug: str) -> Response:
     try:
         # A period that is left empty is the server's own.
         periods = {name: _parse_number(typed[name]) if typed[name] else None for name in _PERIODS}
-        changes = valid(
-            ProjectChange, {"name": typed["name"], "listed": bool(typed["listed"]), **periods}
-        ).sent()
+        changes = valid(ProjectChange, {**typed, **periods, "listed": bool(typed["listed"])}).sent()
         await request.services.projects.settle(project.slug, changes, request.author)
     except InvalidInput as error:
         return await _render_settings(request, 422, project, typed, request.faults(error))

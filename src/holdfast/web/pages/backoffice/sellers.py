@@ -3,68 +3,53 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from typing import Any
 
+from msgspec import to_builtins
 from starlette.responses import Response
 
 from holdfast.domain.errors import InvalidInput
 from holdfast.domain.permissions import Permission
-from holdfast.domain.seller import LONGEST_TERMS, NOBODY_NAMED, Seller
-from holdfast.domain.wire_format import camel_case
-from holdfast.web.api.backoffice.sellers import SellerProfile, logo_path
+from holdfast.domain.seller import Seller
+from holdfast.web.api.backoffice.sellers import SellerDocument, SellerProfile
 from holdfast.web.api.bodies import valid
-from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages
+from holdfast.web.pages.backoffice.base import StaffRequest, pages
 from holdfast.web.request import BODY_LIMIT
 
-SELLER = f"{PREFIX}/settings/seller"
-_TEXT_FIELDS = tuple(camel_case(name) for name in Seller._fields if name != "logo")
-_FORM_LIMIT = 2 * BODY_LIMIT
+_TEXT_FIELDS = SellerProfile.wire_names - {"logo"}
 
 
-@pages.post("/settings/seller", Permission.SELL, body_limit=_FORM_LIMIT)
-@pages.post("/projects/{slug}/seller", Permission.SELL, body_limit=_FORM_LIMIT)
+@pages.post("/settings/seller", Permission.SELL, body_limit=2 * BODY_LIMIT)
+@pages.post("/projects/{slug}/seller", Permission.SELL, body_limit=2 * BODY_LIMIT)
 async def change_seller(request: StaffRequest, slug: str | None = None) -> Response:
-    form, services = request.form, request.services
-    # A field that is left empty is not set.
-    sent = {name: form.raw(name) for name in _TEXT_FIELDS if form.text(name)}
-    picture = form.upload("logo")
+    form, sellers = request.form, request.services.sellers
+    typed = {name: form.raw(name) for name in _TEXT_FIELDS}
+    logo, picture = None, form.upload("logo")
     if picture is not None and picture.content:
-        sent["logo"] = f"data:image/png;base64,{b64encode(picture.content).decode()}"
+        logo = f"data:image/png;base64,{b64encode(picture.content).decode()}"
     elif not form.text("removeLogo"):
-        sent["logo"] = logo_path(await services.sellers.own(slug)) or ""
+        logo = (await sellers.own(slug)).logo
     try:
-        profile = valid(SellerProfile, {name: value for name, value in sent.items() if value})
-        await services.sellers.replace(slug, *profile.seller(), request.author)
+        # A field that is left empty is not set.
+        sent = {name: value if value.strip() else None for name, value in typed.items()}
+        profile = valid(SellerProfile, {**sent, "logo": logo})
+        await sellers.replace(slug, Seller(**dict(profile)), request.author)
     except InvalidInput as error:
-        typed = {name: form.raw(name) for name in _TEXT_FIELDS}
-        return await show_seller(request, slug, typed, request.faults(error))
-    notice = request._("The seller's profile is saved.")
-    return await request.redirect_with_notice(_path(slug), notice)
+        return await show_seller(request, slug, typed=typed, faults=request.faults(error))
+    return await request.redirect_with_notice(request.path, request._("The seller's profile is saved."))
 
 
 @pages.get("/settings/seller", Permission.SEE_UNITS)
 @pages.get("/projects/{slug}/seller", Permission.SEE_UNITS)
-async def show_seller(
-    request: StaffRequest,
-    slug: str | None = None,
-    typed: dict[str, str] | None = None,
-    faults: dict[str, str] | None = None,
-) -> Response:
+async def show_seller(request: StaffRequest, slug: str | None = None, **refused: Any) -> Response:
+    """``refused``: what was typed into a form, and its faults."""
     services = request.services
-    project = None if slug is None else await services.projects.find(slug)
-    own = await services.sellers.own(slug)
-    general = NOBODY_NAMED if slug is None else await services.sellers.own(None)
+    own, general = [to_builtins(SellerDocument(*await services.sellers.own(one))) for one in (slug, None)]
     return await request.render(
-        "seller.html" if project is None else "project_seller.html",
-        422 if faults else 200,
-        project=project,
-        path=_path(slug),
+        "seller.html" if slug is None else "project_seller.html",
+        422 if refused else 200,
+        project=slug and await services.projects.find(slug),
         own=own,
-        general={camel_case(name): value for name, value in general.set_fields.items()},
-        typed=typed or {camel_case(name): value or "" for name, value in own._asdict().items()},
-        faults=faults or {},
-        longest_terms=LONGEST_TERMS,
+        general=slug and general,
+        **{"typed": own, "faults": {}, **refused},
     )
-
-
-def _path(slug: str | None) -> str:
-    return SELLER if slug is None else f"{PREFIX}/projects/{slug}/seller"

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from starlette.responses import Response
 
 from holdfast.domain.errors import DatabaseUnavailable, DomainError, Fault, UnknownBooking
-from holdfast.domain.seller import NOBODY_NAMED, Seller
+from holdfast.domain.seller import NOBODY_NAMED
 from holdfast.web.errors import MalformedBody, UnknownRoute
 from holdfast.web.pages.base import PAGE_HEADERS, headers_with
 from holdfast.web.pages.forms import is_of_own_site
@@ -43,8 +43,8 @@ class BuyerRequest(PageRequest):
     """The value of the visitor's cookie, or of the one that will be set. Live holds are counted by it."""
     buyer_secret: str
     """Opens the buyer's own bookings."""
-    seller: Seller | None = None
-    """Whom the frame of the page names; None: not read yet."""
+    has_seller = True
+    """False on the page that says that the database is unavailable: it would be queried again."""
     page_path: str
     """The page that the response shows, for links to it in other languages. For a form: the page it is on."""
 
@@ -69,13 +69,11 @@ class BuyerRequest(PageRequest):
         return self.redirect(public_url + self.full_path, 307) if is_other and _is_navigation(self) else None
 
     async def layout_values(self) -> dict[str, Any]:
-        if self.seller is None:
+        if self.has_seller and not self.is_fragment:
             # A page is worth more than its frame.
-            self.seller = NOBODY_NAMED
-            if not self.is_fragment:
-                with suppress(DomainError):
-                    self.seller = await self.services.sellers.effective(self.path_params.get("slug"))
-        return {"seller": self.seller}
+            with suppress(DomainError):
+                return {"seller": await self.services.sellers.effective(self.path_params.get("slug"))}
+        return {"seller": NOBODY_NAMED}
 
     @property
     def page_headers(self) -> Mapping[str, str]:
@@ -125,8 +123,7 @@ class BuyerRequest(PageRequest):
 
     async def render_error(self, error: Exception) -> Response:
         """Tell whoever may not see a booking how to get access, and not whether there is such a booking."""
-        if isinstance(error, DatabaseUnavailable):
-            self.seller = NOBODY_NAMED
+        self.has_seller = not isinstance(error, DatabaseUnavailable)
         if not isinstance(error, UnknownBooking):
             return await super().render_error(error)
         page = await self.render(

@@ -11,9 +11,8 @@ from uuid import UUID
 import msgspec
 from starlette.responses import Response
 
-from holdfast.domain.board import BoardUnit, Counts
+from holdfast.domain.board import BoardUnit
 from holdfast.domain.listing import BY_FLOOR, NO_FILTER, ListingCursor, ListingOrder, UnitFilter
-from holdfast.domain.project import slug_fault
 from holdfast.domain.status import Status
 from holdfast.operations.listings import COUNTED_UP_TO, ShopPicture
 from holdfast.operations.live_updates import BoardChanges
@@ -21,9 +20,9 @@ from holdfast.web.pages import live
 from holdfast.web.pages.forms import Form, parse_amount, parse_whole_number
 from holdfast.web.pages.i18n import in_language
 from holdfast.web.pages.routes import Pages
-from holdfast.web.pages.storefront.base import PREFIX, BuyerRequest, booking_path, project_path
+from holdfast.web.pages.storefront.base import BuyerRequest, booking_path, project_path
 from holdfast.web.pages.storefront.units import draw_building, status_words, unit_cards
-from holdfast.web.pagination import TEXT_CURSOR
+from holdfast.web.pagination import TEXT_CURSOR, paginate
 
 pages = Pages(BuyerRequest, is_public=True)
 
@@ -38,17 +37,10 @@ _SEPARATOR = "\n"
 
 @pages.get("")
 async def list_projects(request: BuyerRequest) -> Response:
-    after = request.query.text("after")
-    after = after if slug_fault(after) is None else ""
-    listed = await request.services.listings.projects(after, PROJECTS_PER_PAGE)
-    shown = listed[:PROJECTS_PER_PAGE]
-    return await request.render(
-        "projects.html",
-        listed=shown,
-        public_url=request.context.public_url,
-        first=after and PREFIX,
-        next=f"{PREFIX}?after={shown[-1].project.slug}" if len(listed) > len(shown) else None,
-    )
+    after, public_url = request.query.text("after"), request.context.public_url
+    rows = await request.services.listings.projects(after, PROJECTS_PER_PAGE)
+    listed, last = paginate(rows, PROJECTS_PER_PAGE, lambda row: row[0].slug)
+    return await request.render("projects.html", listed=listed, after=after, last=last, public_url=public_url)
 
 
 @pages.get("/{slug}/live")
@@ -100,7 +92,7 @@ async def show_project(request: BuyerRequest, slug: str) -> Response:
         words=status_words(language),
         live=f"{path}/live?since={live.milliseconds(picture.seen_at)}&turn={picture.layout_turn}",
         cards=unit_cards(slug, page.listings, own_codes, public_url),
-        total=search.count_units(picture.counts, page.total),
+        total=page.total if search.is_filtered else picture.counts.total,
         counted_up_to=COUNTED_UP_TO,
         next=after and f"{path}?{search.query(after=after)}",
     )
@@ -176,12 +168,6 @@ class UnitSearch(NamedTuple):
             if unit is not None and self.floor in (None, floor.number)
         }
         return {listing.unit.id for listing in picture.listings if self.filter.match(listing)} & on_floor
-
-    def count_units(self, counts: Counts, matching: int) -> int:
-        """Return how many units the list has: a number at the top of the page, if that counts the same."""
-        if self.floor is None and self.filter == NO_FILTER._replace(free_only=self.filter.free_only):
-            return counts.by_status[Status.AVAILABLE] if self.filter.free_only else counts.total
-        return matching
 
     @property
     def has_more_filters(self) -> bool:
