@@ -170,8 +170,6 @@ NOT_PAGES: frozenset[str] = frozenset(
         BASE,
         PROJECT + "/live",
         PROJECT + "/export.csv",
-        PROJECT + "/template.csv",
-        PROJECT + "/template.xlsx",
         IMPORT + "/{id}/refused.csv",
         PROJECT + "/export.xlsx",
         UNIT + "/panel",

@@ -88,7 +88,7 @@ def _fields(unit_type: UnitType, tower: str, floor: int, position: int, public_u
     return UnitFields(
         type=f"{unit_type.english} | {unit_type.arabic}",
         area_sqm=unit_type.area_sqm,
-        price_sar=round_price(price),
+        price_sar=Decimal(round(price / _ROUNDED_TO) * _ROUNDED_TO),
         vat_included=False,
         vat_rate=Decimal(15),
         deposit_percent=Decimal(5) if unit_type is PENTHOUSE else Decimal(10),
@@ -100,10 +100,6 @@ def _fields(unit_type: UnitType, tower: str, floor: int, position: int, public_u
         images=(plan, street),
         files=(plan,),
     )
-
-
-def round_price(price: Decimal) -> Decimal:
-    return Decimal(round(price / _ROUNDED_TO) * _ROUNDED_TO)
 
 
 def _drawing(public_url: str, name: str, label: str) -> Media:

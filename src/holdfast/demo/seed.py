@@ -27,7 +27,7 @@ from holdfast.storage.database import Database
 
 KEY_NAME = "holdfast serve --demo"
 EMAIL = "demo@holdfast.example"
-RECEIVER_DESCRIPTION = "Demo webhook receiver"
+RECEIVER_DESCRIPTION = "Demo receiver"
 
 _MAX_UNITS = 1000
 _MAX_ENDPOINTS = 1000
@@ -46,8 +46,8 @@ async def seed_demo(
     """Add what is missing of the project with its past, and return new credentials.
 
     The database is marked first, so that the next start completes one that was interrupted. Units are stored
-    with their past in one transaction; those that are there already stay as they are. With ``endpoints`` the
-    receiver at ``hook_url`` has got all that happened.
+    with their past in one transaction; once there, they stay as they are. With ``endpoints`` the receiver at
+    ``hook_url`` is registered.
     """
     async with database.writing() as connection:
         await schema.check_may_fill(connection, SLUG)
@@ -63,10 +63,9 @@ async def seed_demo(
     try:
         await add_seller(database, units)
         rows, _ = await units.page(SLUG, "", _MAX_UNITS, None, None)
-        present = {unit.code for unit in rows}
-        new = [unit for unit in demo_units(public_url) if unit.code not in present]
-        if new:
-            await store_past(database, await units.project_id(SLUG), new, staff, issued.key, receiver)
+        if not rows:
+            project_id = await units.project_id(SLUG)
+            await store_past(database, project_id, demo_units(public_url), staff, issued.key, receiver)
         await _update_drawing_urls(units, rows, public_url)
     finally:
         await units.close()

@@ -94,6 +94,8 @@ class Finding(NamedTuple):
     before: dict[str, Any]
     """The fields that change, as they are and as they will be; numbers as text."""
     after: dict[str, Any]
+    cells: Sequence[Cell] = ()
+    """Of a row that is rejected, as they stand in the file."""
 
 
 def list_results(
@@ -106,7 +108,8 @@ def list_results(
         name = outcome_name(outcome)
         counts[name] += 1
         if isinstance(outcome, DomainError):
-            found[name].append(Finding(row.number, row.code, _reasons(row, outcome, choice), {}, {}))
+            reasons = _reasons(row, outcome, choice)
+            found[name].append(Finding(row.number, row.code, reasons, {}, {}, row.cells))
         elif name != "unchanged" and not stored:
             found[name].append(Finding(row.number, row.code, [], *_differences(outcome)))
     return [
@@ -231,22 +234,6 @@ class Imports:
         found = [finding for _, packed in parts for finding in unpack(list[Finding], packed)]
         start = offset - parts[0][0]
         return found[max(start, 0) : start + limit]
-
-    async def refused_rows(
-        self, file: domain.Import, *, stored: bool
-    ) -> AsyncIterator[list[tuple[Finding, list[Cell]]]]:
-        """Yield the refused rows with their cells as they stand in the file, part by part."""
-        assert file.choice is not None
-        seen = 0
-        for number in range(file.contents.sheets[file.choice.sheet].parts):
-            packed = await self._database.read(imports.part, file.id, file.choice.sheet, number)
-            if packed is None:
-                return
-            cells = dict(unpack(list[domain.Row], packed))
-            findings = await self.findings(file.id, "refused", seen, ROWS_A_PART, stored=stored)
-            found = [(finding, cells[finding.row]) for finding in findings if finding.row in cells]
-            seen += len(found)
-            yield found
 
     async def start(
         self, slug: str, file: domain.Import, author: Author, choice: domain.ColumnMapping | None = None

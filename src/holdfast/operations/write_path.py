@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from datetime import datetime, timedelta
-from operator import attrgetter
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
@@ -272,22 +271,8 @@ class Batch:
         self.outcomes = [self._outcome(command, now) for command in self._commands]
 
     def decide_past(self, times: Sequence[datetime]) -> None:
-        """Decide each command on a new unit at its own time; they come in the order of time."""
-        for command, at in zip(self._commands, times, strict=True):
-            self._expire_by(command.key, at)
-            self.outcomes.append(self._outcome(command, at))
-        for key in self._snapshots:
-            self._expire_by(key, self._now)
-        self._effects.entries.sort(key=attrgetter("at"))
-
-    def _expire_by(self, key: UnitKey, now: datetime) -> None:
-        snapshot = self._snapshots[key]
-        if (
-            snapshot.unit is not None
-            and snapshot.unit.status in MID_BOOKING
-            and is_expired(snapshot.unit, now)
-        ):
-            self._accept(key, snapshot, expire(snapshot), CLOCK, now)
+        """Decide each command on new units at its own time; they come in the order of time."""
+        self.outcomes = [self._outcome(*dated) for dated in zip(self._commands, times, strict=True)]
 
     async def _load_live_holds(self, connection: Connection) -> None:
         needs = [need for _, need in self._free]

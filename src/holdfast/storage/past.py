@@ -1,7 +1,5 @@
 """Rows with times in the past, which the demo writes with the units of its project."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
@@ -26,13 +24,15 @@ _BACKDATE = """
     moved_staff as (update staff set created_at = $2 where id = any($1)),
     moved_endpoints as (
         update endpoint set created_at = $2, updated_at = $2, secret_made_at = $2 where id = any($1)
-    )
+    ),
+    unaddressed as (update event set endpoint_ids = '{}' where created_at < $2 and endpoint_ids && $1),
+    unqueued as (delete from pending_delivery where created_at < $2 and endpoint_id = any($1))
     update audit_entry set at = $2 where subject_id = any($1)
 """
 
 
 async def backdate(connection: Connection, ids: Sequence[UUID], at: datetime) -> None:
-    """Let projects, keys, staff and endpoints begin at a time, with all that is known of them until now."""
+    """Let projects, keys, staff and endpoints begin at a time; endpoints get no earlier event."""
     await connection.execute(_BACKDATE, ids, at)
 
 

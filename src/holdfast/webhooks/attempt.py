@@ -35,19 +35,21 @@ class Post(NamedTuple):
     unix_time: Callable[[], float]
 
 
-def build_request(url: EndpointUrl, post: Post, secret: str, timestamp: int) -> tuple[bytes, Headers]:
+def build_request(
+    url: EndpointUrl, event: str, delivery_id: UUID, body: bytes, secret: str, timestamp: int
+) -> tuple[bytes, Headers]:
     headers = (
         ("Host", url.host_header),
         ("Content-Type", "application/json"),
         ("User-Agent", USER_AGENT),
-        ("X-Service-Event", post.event),
-        ("X-Service-Delivery", str(post.delivery_id)),
+        ("X-Service-Event", event),
+        ("X-Service-Delivery", str(delivery_id)),
         ("X-Service-Timestamp", str(timestamp)),
-        ("X-Service-Signature", sign(secret, timestamp, post.body)),
-        ("Content-Length", str(len(post.body))),
+        ("X-Service-Signature", sign(secret, timestamp, body)),
+        ("Content-Length", str(len(body))),
     )
     lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
-    return f"POST {url.request_target} HTTP/1.1\r\n{lines}\r\n".encode("ascii") + post.body, headers
+    return f"POST {url.request_target} HTTP/1.1\r\n{lines}\r\n".encode("ascii") + body, headers
 
 
 class AttemptTrace:

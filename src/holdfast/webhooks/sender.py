@@ -97,7 +97,8 @@ class Sender:
     async def _send_request(self, url: EndpointUrl, post: Post, trace: AttemptTrace) -> None:
         connection, secret = await self._prepare(url, post, trace)
         if connection.is_writable():
-            request, trace.request_headers = build_request(url, post, secret.text, int(post.unix_time()))
+            sent = (post.event, post.delivery_id, post.body, secret.text, int(post.unix_time()))
+            request, trace.request_headers = build_request(url, *sent)
             trace.secret_id = secret.id
             trace.response = connection.send(request)
             trace.enter(Phase.WAITING)

@@ -39,6 +39,10 @@ _ARABIC_STATUS = {
     "sold": "تم البيع",
     "unavailable": "غير معروضة",
 }
+_EXAMPLES = {
+    "en": ("2-bedroom apartment", "Garden view, one parking space", "no", "available"),
+    "ar": ("شقة بغرفتي نوم", "إطلالة على الحديقة وموقف سيارة", "لا", "متاحة"),
+}
 _LONGEST_TYPED_CODE = 4 * CODE_LENGTH[1]
 """Before marks are combined, which takes quadratic time. A longer one is refused as it is."""
 
@@ -48,19 +52,14 @@ def headings(language: str) -> list[str]:
     return fields + [names[language] for names in NOT_IMPORTED.values()]
 
 
-def template_rows(language: str) -> list[CellRow]:
-    """Return headings and two units that can be imported: one with everything, one with what it needs."""
-    texts = {
-        "en": ("2-bedroom apartment", "Garden view, one parking space", "available"),
-        "ar": ("شقة بغرفتي نوم", "إطلالة على الحديقة وموقف سيارة", _ARABIC_STATUS["available"]),
-    }
-    unit_type, description, status = texts[language]
-    image, plan = "https://example.com/unit.jpg", "https://example.com/plan.pdf"
+def example_rows(language: str) -> list[CellRow]:
+    """Return two units that can be imported: one with everything, one with what it needs."""
+    unit_type, description, vat_included, status = _EXAMPLES[language]
     full: CellRow = [
-        "A-0101", unit_type, Decimal("112.8"), 950_000, _NO_YES[language][0], 15, 10, 2, 2, 2028, 1,
-        description, image, plan, status,
+        "A-0101", unit_type, Decimal("112.8"), 950_000, vat_included, 15, 10, 2, 2, 2028, 1, description,
+        "https://example.com/unit.jpg", "https://example.com/plan.pdf", status,
     ]  # fmt: skip
-    return [[*headings(language)[: len(FIELDS)]], full, ["A-0102", unit_type, 120, 1_010_000]]
+    return [full, ["A-0102", unit_type, 120, 1_010_000]]
 
 
 def unit_row(unit: Unit, language: str) -> CellRow:

@@ -17,6 +17,7 @@ from holdfast.domain.imports import Import
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
+from holdfast.operations.imports import ROWS_A_PART, Finding
 from holdfast.operations.units import OUTCOMES
 from holdfast.web.errors import UnknownRoute
 from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages, with_query
@@ -24,7 +25,7 @@ from holdfast.web.pages.base import PAGE_HEADERS
 from holdfast.web.pages.forms import Form, parse_whole_number
 from holdfast.web.pages.i18n import translate
 from holdfast.web.spreadsheets.csv_files import BYTE_ORDER_MARK, CellRow, csv_lines
-from holdfast.web.spreadsheets.unit_rows import headings, template_rows, unit_row
+from holdfast.web.spreadsheets.unit_rows import example_rows, headings, unit_row
 
 MAX_FILE_BYTES = 32 * 1024**2
 FINDINGS_A_PAGE = 50
@@ -249,75 +250,64 @@ async def _refused_lines(request: StaffRequest, file: Import) -> AsyncIterator[b
     names = imports.headings(file.contents.sheets[file.choice.sheet], file.choice.heading_row)
     columns = dict(zip(file.choice.fields, names, strict=True))
     yield BYTE_ORDER_MARK.encode() + csv_lines([[*names, request._("Row"), request._("Reason")]])
-    async for rows in request.services.imports.refused_rows(file, stored=file.stage == "imported"):
-        lines: list[CellRow] = []
-        for finding, cells in rows:
-            reasons = [
-                ": ".join(
-                    filter(None, (columns.get(reason.field), translate(reason.message, request.language)))
-                )
-                for reason in finding.reasons
-            ]
-            texts = [*map(cell_text, cells), *[""] * (len(names) - len(cells))]
-            lines.append([*texts, finding.row, "; ".join(reasons)])
-        yield csv_lines(lines)
+
+    def line(finding: Finding) -> CellRow:
+        reasons = (
+            filter(None, (columns.get(field), translate(message, request.language)))
+            for field, _, message in finding.reasons
+        )
+        return [*map(cell_text, finding.cells), finding.row, "; ".join(map(": ".join, reasons))]
+
+    files, stored, start = request.services.imports, file.stage == "imported", 0
+    while findings := await files.findings(file.id, "refused", start, ROWS_A_PART, stored=stored):
+        yield csv_lines(map(line, findings))
+        start += len(findings)
 
 
-# Templates and exports, in the form that an import understands.
-
-
-@pages.get("/projects/{slug}/template.csv", Permission.SELL)
-async def template_csv(request: StaffRequest, slug: str) -> Response:
-    await request.services.units.project_id(slug)
-    content = BYTE_ORDER_MARK.encode() + csv_lines(template_rows(request.language.code))
-    return Response(content, headers=_download_headers("units-template.csv"), media_type=CSV)
-
-
-@pages.get("/projects/{slug}/template.xlsx", Permission.SELL)
-async def template_workbook(request: StaffRequest, slug: str) -> Response:
-    await request.services.units.project_id(slug)
-    heading, *examples = template_rows(request.language.code)
-
-    async def rows() -> AsyncIterator[list[CellRow]]:
-        yield examples
-
-    return await _workbook(request, "units-template.xlsx", [str(name) for name in heading], rows())
+# Exports, in the form that an import understands. With ?template of two units as an example.
 
 
 @pages.get("/projects/{slug}/export.csv", Permission.SEE_UNITS)
 async def export_csv(request: StaffRequest, slug: str) -> Response:
     # An unknown project is an error before the response begins.
     await request.services.units.project_id(slug)
-    headers = _download_headers(f"{slug}-units.csv")
+    headers = _download_headers(f"{_name(request, slug)}.csv")
     return StreamingResponse(_csv_lines(request, slug), headers=headers, media_type=CSV)
 
 
 @pages.get("/projects/{slug}/export.xlsx", Permission.SEE_UNITS)
 async def export_workbook(request: StaffRequest, slug: str) -> Response:
+    language = request.language
     await request.services.units.project_id(slug)
-    names = headings(request.language.code)
-    return await _workbook(request, f"{slug}-units.xlsx", names, _exported_rows(request, slug))
-
-
-async def _workbook(
-    request: StaffRequest, name: str, headings: list[str], rows: AsyncIterator[list[CellRow]]
-) -> Response:
-    right_to_left = request.language.direction == "rtl"
-    file = await request.context.workbook_writer.write(headings, rows, right_to_left=right_to_left)
+    file = await request.context.workbook_writer.write(
+        _headings(request), _exported_rows(request, slug), right_to_left=language.direction == "rtl"
+    )
     length = file.seek(0, 2)
     file.seek(0)
-    headers = {**_download_headers(name), "Content-Length": str(length)}
+    headers = {**_download_headers(f"{_name(request, slug)}.xlsx"), "Content-Length": str(length)}
     return StreamingResponse(_chunks(file), headers=headers, media_type=XLSX)
 
 
+def _name(request: StaffRequest, slug: str) -> str:
+    return f"{slug}-template" if request.query.has("template") else f"{slug}-units"
+
+
+def _headings(request: StaffRequest) -> list[str]:
+    names = headings(request.language.code)
+    return names[: len(imports.FIELDS)] if request.query.has("template") else names
+
+
 async def _csv_lines(request: StaffRequest, slug: str) -> AsyncIterator[bytes]:
-    yield BYTE_ORDER_MARK.encode() + csv_lines([headings(request.language.code)])
+    yield BYTE_ORDER_MARK.encode() + csv_lines([_headings(request)])
     async for rows in _exported_rows(request, slug):
         yield csv_lines(rows)
 
 
 async def _exported_rows(request: StaffRequest, slug: str) -> AsyncIterator[list[CellRow]]:
     """Yield the rows page by page: no connection is kept while one is sent. Without a status: all units."""
+    if request.query.has("template"):
+        yield example_rows(request.language.code)
+        return
     statuses = {Status(name) for name in request.query.all("status") if name in tuple(Status)}
     only = next(iter(statuses)) if len(statuses) == 1 else None
     after, more = "", True
