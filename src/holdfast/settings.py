@@ -47,6 +47,7 @@ _PAYMENT_PAGE = re.compile(
     r"(?:/[A-Za-z0-9._~!$&'()*+,=:@%/-]*)?",
     re.IGNORECASE | re.ASCII,
 )
+_SMTP_URL = re.compile(r"smtps?://([^\s:@/?#]+:[^\s@/?#]+@)?([\w.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?/?")
 _MAIL_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
 _LOOPBACK_HOST = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]")
 _ORIGIN = "http:// or https:// with a host, such as https://sales.example.com, and no path or trailing slash"
@@ -170,12 +171,7 @@ def _check_payment_secret(secret: str) -> str:
 
 
 def _check_smtp_url(url: str) -> str:
-    parts = urlsplit(url)
-    _check(parts.scheme in ("smtp", "smtps") and bool(parts.hostname) and parts.port != 0)
-    _check(
-        not (parts.path.strip("/") or parts.query or parts.fragment) and url.isprintable() and " " not in url
-    )
-    _check(bool(parts.username) == bool(parts.password))
+    _check(_SMTP_URL.fullmatch(url) is not None and urlsplit(url).port != 0)
     return url
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from time import monotonic
 from typing import NamedTuple
 
-from holdfast.background.emails import EmailLoop, RenderEmail, SmtpServer
+from holdfast.background.emails import EmailLoop, RenderEmail
 from holdfast.background.holds import HoldExpiryLoop
 from holdfast.background.jobs import Loop, PeriodicJob, database_jobs, queue_jobs, run_loops
 from holdfast.domain.delivery import Schedule
@@ -130,10 +130,7 @@ EmailRenderer = Callable[[Settings, Database], RenderEmail]
 async def run_background_work(
     settings: Settings, stop: asyncio.Event, email_renderer: EmailRenderer | None = None
 ) -> None:
-    """Run the loops, and the dispatcher with connections of its own: neither waits for the other.
-
-    ``email_renderer`` is called if e-mail is set up.
-    """
+    """Run the loops, and the dispatcher with connections of its own: neither waits for the other."""
     url, timeout, size = database_url(settings), settings.attempt_timeout_seconds, BACKGROUND_CONNECTIONS
     async with (
         Database(url, writers=size, readers=size, name=BACKGROUND) as database,
@@ -152,9 +149,9 @@ async def run_background_work(
             *queue_jobs(queue, QueueCleanup(queue_database)),
         ]
         if settings.smtp_url is not None and email_renderer is not None:
-            render, server = email_renderer(settings, database), SmtpServer.from_url(settings.smtp_url)
+            render = email_renderer(settings, database)
+            loops.append(EmailLoop(database, schedule, box, render, settings.smtp_url))
             remind = partial(database.write, emails.write_reminders)
-            loops.append(EmailLoop(database, schedule, box, render, server))
             loops.append(PeriodicJob("reminders", REMINDERS_SECONDS, remind))
         group.create_task(run_loops(loops, stop))
         group.create_task(dispatcher.run(stop))

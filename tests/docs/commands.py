@@ -51,7 +51,7 @@ NOT_TYPED = {
     (
         "export HOLDFAST_SMTP_URL=smtp://holdfast:secret@mail.example.com"
         " HOLDFAST_MAIL_FROM='Narjis Heights <sales@example.com>'"
-    ): "there is no such mail server; tests/web/api/backoffice/test_emails.py has one",
+    ): "there is no such mail server; tests/web/pages/backoffice/test_emails.py has one",
     "export HOLDFAST_DATABASE_URL=postgresql://…": READERS_OWN,
     (
         'HOLDFAST_DATABASE_URL="postgresql://holdfast:secret@db1/holdfast?holdfast.application_role=holdfast_app"'

@@ -23,6 +23,7 @@ from holdfast.domain.booking import (
     new_booking,
 )
 from holdfast.domain.decision import Decision, UnitSnapshot
+from holdfast.domain.email import EmailKind, NewEmail
 from holdfast.domain.holds import HoldPeriods, extended_end, get_unit
 from holdfast.domain.seller import NOBODY_NAMED, Seller
 from holdfast.domain.status import Status
@@ -83,10 +84,12 @@ def sign(
     language: str = LANGUAGE,
     as_read: Agreement | None = None,
     seller: Seller = NOBODY_NAMED,
+    sealed_token: bytes | None = None,
 ) -> Decision:
     """Fix the agreement: a second signature may only repeat the first.
 
-    ``language``: in which the buyer read it; ``as_read``: the agreement that they read, where that is known.
+    ``language``: in which the buyer read it; ``as_read``: the agreement that they read, where that is known;
+    ``sealed_token``: for the link in the e-mail.
     """
     unit, booking = get_booking(snapshot, number)
     if booking.status is BookingStatus.OPEN:
@@ -96,7 +99,8 @@ def sign(
         signed = booking._replace(
             status=BookingStatus.SIGNED, buyer=buyer, signed_at=now, agreement=agreement
         )
-        return Decision(unit, booking=signed, action=SIGN)
+        email = NewEmail(number, unit.id, EmailKind.SIGNED, sealed_token)
+        return Decision(unit, booking=signed, action=SIGN, email=email)
     if booking.status in CLAIMING and booking.signed_at is not None and booking.buyer == buyer:
         return Decision(unit, booking=booking, action=SIGN)
     if booking.status is BookingStatus.LAPSED:
@@ -261,7 +265,8 @@ def confirm_deposit(
         decision = _reserve(snapshot, held, booking, caller, periods, now)
         return decision._replace(events=events + decision.events)
     due = booking._replace(status=BookingStatus.REFUND_DUE, deposit_confirmed_at=now)
-    return Decision(unit, booking=due, action=Action.CONFIRM_DEPOSIT)
+    email = NewEmail(number, unit.id, EmailKind.DEPOSIT)
+    return Decision(unit, booking=due, action=Action.CONFIRM_DEPOSIT, email=email)
 
 
 def confirm_deposit_of_unit(
@@ -294,7 +299,8 @@ def _reserve(
         slots=NO_SLOTS,
     )
     moved, events = move(unit, step, now, reserved_until=until, booking_reference=booking.reference)
-    return Decision(moved, events=events, booking=reserved, action=Action.CONFIRM_DEPOSIT)
+    email = NewEmail(booking.number, unit.id, EmailKind.DEPOSIT)
+    return Decision(moved, events=events, booking=reserved, action=Action.CONFIRM_DEPOSIT, email=email)
 
 
 def _record_payment(booking: Booking, payment_id: str | None, unit: Unit) -> Booking:

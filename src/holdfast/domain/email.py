@@ -1,4 +1,4 @@
-"""E-mail to buyers: which change of a booking calls for one, and what became of it. Pure."""
+"""E-mail to buyers, and what became of it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
-
-from holdfast.domain.booking import Booking
 
 REMINDED_BEFORE = timedelta(days=2)
 """The end of a reservation. A reservation that is not longer than this has no reminder."""
@@ -18,11 +16,6 @@ LIMIT_REACHED = "This address has had 5 e-mails in 24 hours about bookings witho
 BUYER_ERASED = "The booking no longer has the buyer's address."
 LINK_REPLACED = "The link was replaced before the e-mail was sent."
 END_CHANGED = "The reservation has another end now, or has ended."
-TOKEN_UNREADABLE = "The link cannot be read; HOLDFAST_ENCRYPTION_KEYS lacks the key that sealed it."  # noqa: S105
-
-
-class EmailNotSendable(Exception):
-    """Further attempts would not help; the text says why."""
 
 
 class EmailKind(StrEnum):
@@ -38,6 +31,18 @@ class EmailStatus(StrEnum):
     SUPPRESSED = "suppressed"
 
 
+class EmailNotSendable(Exception):
+    """Further attempts would not help; the text says why."""
+
+    status = EmailStatus.FAILED
+
+
+class EmailSuppressed(EmailNotSendable):
+    """The e-mail is not to be sent any more, or not to this recipient."""
+
+    status = EmailStatus.SUPPRESSED
+
+
 class NewEmail(NamedTuple):
     booking_number: int
     unit_id: UUID
@@ -45,41 +50,19 @@ class NewEmail(NamedTuple):
     sealed_token: bytes | None = None
 
 
-class ClaimedEmail(NamedTuple):
-    """An e-mail that one worker is sending."""
-
+class Email(NamedTuple):
     id: UUID
     kind: EmailKind
-    reference: str
+    status: EmailStatus
+    booking_reference: str
+    recipient: str | None
+    """None once the buyer's personal data are erased."""
     reserved_until: datetime | None
     sealed_token: bytes | None
     attempts: int
     """With the one that is under way."""
-
-
-class Email(NamedTuple):
-    """An e-mail as the log shows it."""
-
-    id: UUID
-    kind: EmailKind
-    status: EmailStatus
-    recipient: str | None
-    """None once the buyer's personal data are erased."""
-    booking_reference: str
-    project_slug: str
-    attempts: int
     last_error: str | None
     created_at: datetime
-    next_attempt_at: datetime | None
+    due_at: datetime
     ended_at: datetime | None
-
-
-def email_for(before: Booking | None, after: Booking, sealed_token: bytes | None) -> NewEmail | None:
-    """Return the e-mail that a change of a booking calls for. ``sealed_token`` opens the booking."""
-    if before is None or after.buyer is None:
-        return None
-    if before.signed_at is None and after.signed_at is not None:
-        return NewEmail(after.number, after.unit_id, EmailKind.SIGNED, sealed_token)
-    if before.deposit_confirmed_at is None and after.deposit_confirmed_at is not None:
-        return NewEmail(after.number, after.unit_id, EmailKind.DEPOSIT)
-    return None
+    is_over_limit: bool = False

@@ -19,7 +19,6 @@ from holdfast.domain.audit import Author
 from holdfast.domain.booking import NOBODY, Draft, Holder
 from holdfast.domain.booking_actions import check_status_unchanged
 from holdfast.domain.decision import UNCONDITIONAL, Decision, Needs, Precondition, UnitSnapshot
-from holdfast.domain.email import email_for
 from holdfast.domain.holds import HoldRequest, check_end, get_unit, open_unit
 from holdfast.domain.unit import revision, unit_id
 from holdfast.storage import bookings
@@ -70,8 +69,6 @@ class BookingCommand:
     precondition: Precondition = UNCONDITIONAL
     payment_id: str | None = None
     sends_email: bool = False
-    sealed_token: bytes | None = None
-    """For the link in the e-mail."""
 
     @property
     def needs(self) -> Needs:
@@ -83,11 +80,7 @@ class BookingCommand:
         if self.number is not None and self.seen_status is not None:
             check_status_unchanged(snapshot, self.number, self.seen_status)
         decision = self.run(snapshot, now)
-        booking = decision.booking
-        if not self.sends_email or booking is None:
-            return decision
-        found = snapshot.booking_numbered(booking.number)
-        return decision._replace(email=email_for(found, booking, self.sealed_token))
+        return decision if self.sends_email else decision._replace(email=None)
 
 
 def _check_precondition(precondition: Precondition, snapshot: UnitSnapshot, code: str) -> None:

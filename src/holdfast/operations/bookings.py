@@ -75,15 +75,12 @@ class Bookings:
     ) -> None:
         """``email_box`` seals the links in e-mail to buyers; without it they get none."""
         self._email_box = email_box
+        self.sends_email = email_box is not None
         self._database = database
         self._units = units
         self.periods = periods
         self.limits = limits
         self.drafts = commands.BookingDrafts(database)
-
-    @property
-    def sends_email(self) -> bool:
-        return self._email_box is not None
 
     async def hold(
         self, slug: str, code: str, requester: Requester, token: str | None, request_id: str
@@ -127,12 +124,12 @@ class Bookings:
         """``token`` opens the booking: it is sent to the buyer."""
         number, author = found.booking.number, Author(ActorKind.BUYER, found.booking.reference, request_id)
         seller = await self._database.read(sellers.effective, found.project_slug)
+        sealed_token = self._email_box.seal(token) if self._email_box and token else None
 
         def sign(snapshot: UnitSnapshot, now: datetime) -> Decision:
-            return booking_actions.sign(snapshot, number, buyer, now, language, as_read, seller)
+            return booking_actions.sign(snapshot, number, buyer, now, language, as_read, seller, sealed_token)
 
-        sealed_token = None if token is None or self._email_box is None else self._email_box.seal(token)
-        return await self._write(found, author, sign, sealed_token=sealed_token)
+        return await self._write(found, author, sign)
 
     async def cancel_as_buyer(self, found: FoundBooking, request_id: str) -> WriteResult:
         author = Author(ActorKind.BUYER, found.booking.reference, request_id)
@@ -163,14 +160,10 @@ class Bookings:
         return await self._database.read(bookings.booking_page, before, slugs, unit_code, status, limit + 1)
 
     async def emails_page(
-        self,
-        before: tuple[datetime, UUID] | None,
-        status: EmailStatus | None,
-        slugs: tuple[str, ...] | None,
-        limit: int,
+        self, before: tuple[datetime, UUID] | None, status: EmailStatus | None, limit: int
     ) -> list[Email]:
         """Return one more than ``limit``, if there is one, before this time and id of an e-mail."""
-        return await self._database.read(emails.page, before, status, slugs, limit + 1)
+        return await self._database.read(emails.page, before, status, limit + 1)
 
     async def refunds_due(self, at_most: int) -> int:
         return await self._database.read(bookings.refunds_due, at_most)
@@ -266,12 +259,11 @@ class Bookings:
         seen_status: str | None = None,
         until: datetime | None = None,
         payment_id: str | None = None,
-        sealed_token: bytes | None = None,
     ) -> WriteResult:
         key, number = (found.booking.project_id, found.unit_code), found.booking.number
         command = commands.BookingCommand(
             key, author, number, decide, seen_status, until, payment_id=payment_id,
-            sends_email=self.sends_email, sealed_token=sealed_token,
+            sends_email=self.sends_email,
         )  # fmt: skip
         try:
             return await self._units.write(command)

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
-from holdfast.domain.email import (
-    BUYER_ERASED,
-    LIMIT_REACHED,
-    MOST_A_DAY,
-    REMINDED_BEFORE,
-    ClaimedEmail,
-    Email,
-    EmailKind,
-    EmailStatus,
-)
+import asyncpg
+
+from holdfast.domain.email import MOST_A_DAY, REMINDED_BEFORE, Email, EmailKind, EmailStatus
 from holdfast.storage.database import Connection
 
 # A part of the statement that stores units ($7): queue the e-mails of the units that it stored.
@@ -39,41 +30,30 @@ _REMIND = """
     on conflict do nothing
 """
 
+_COLUMNS = """
+    email.id, kind, email.status, reference, buyer_email, email.reserved_until, sealed_token, attempts,
+    last_error, email.created_at, due_at, email.ended_at
+"""
 # One worker at a time claims e-mails, so that each counts what the others have claimed.
 _LOCK = "select pg_advisory_xact_lock(x'686F6C6D'::bigint)"
-# Claim what is due ($1 at most) for $2; suppress what nobody may get any more, or not so soon ($3).
-_CLAIM = """
+# Claim what is due first, for $1, and see whether $2 others have gone to the same address lately.
+_CLAIM = f"""
     with due as (
-        select * from email where status = 'queued' and due_at <= statement_timestamp()
-        order by due_at limit $1 for update skip locked
-    ), checked as (
-        select due.id, case
-            when booking.buyer_email is null then $4
-            when due.kind = 'signed' and due.attempts = 0 and booking.deposit_confirmed_at is null and $3 <= (
-                select count(*)
-                from email as other join booking as others on others.number = other.booking_number
-                where other.created_at > statement_timestamp() - interval '1 day'
-                    and other.kind = 'signed' and other.status <> 'suppressed' and other.id <> due.id
-                    and (other.attempts > 0 or (other.created_at, other.id) < (due.created_at, due.id))
-                    and others.deposit_confirmed_at is null
-                    and lower(others.buyer_email) = lower(booking.buyer_email)
-            ) then $5
-        end as reason
-        from due left join booking on booking.number = due.booking_number
+        select email.id from email join booking on number = booking_number
+        where email.status = 'queued' and due_at <= statement_timestamp()
+        order by due_at limit 1 for update of email skip locked
     ), claimed as (
-        update email set
-            attempts = attempts + (reason is null)::integer,
-            due_at = clock_timestamp() + $2::interval,
-            status = case when reason is null then status else 'suppressed' end,
-            ended_at = case when reason is not null then clock_timestamp() end,
-            sealed_token = case when reason is null then sealed_token end,
-            last_error = coalesce(reason, last_error)
-        from checked where email.id = checked.id
-        returning email.*
+        update email set attempts = attempts + 1, due_at = clock_timestamp() + $1::interval
+        from due where email.id = due.id returning email.*
     )
-    select claimed.id, kind, reference, claimed.reserved_until, sealed_token, attempts
-    from claimed join booking on number = booking_number
-    where claimed.status = 'queued'
+    select {_COLUMNS}, kind = 'signed' and deposit_confirmed_at is null and $2 <= (
+        select count(*) from email as other join booking as others on others.number = other.booking_number
+        where other.created_at > statement_timestamp() - interval '1 day'
+            and other.kind = 'signed' and other.status <> 'suppressed' and other.attempts > 0
+            and other.id <> email.id and others.deposit_confirmed_at is null
+            and lower(others.buyer_email) = lower(booking.buyer_email)
+    )
+    from claimed as email join booking on number = booking_number
 """
 # Only for the worker that still has the claim: another one may have it since its lease is over.
 _RECORD = """
@@ -92,13 +72,11 @@ TRIM = """
     ))
 """
 
-_PAGE = """
-    select email.id, kind, email.status, buyer_email, reference, slug, attempts, last_error, email.created_at,
-        case when email.status = 'queued' then due_at end, email.ended_at
-    from email join booking on number = booking_number join project on project.id = project_id
+_PAGE = f"""
+    select {_COLUMNS} from email join booking on number = booking_number
     where ($1::timestamptz is null or (email.created_at, email.id) < ($1, $2::uuid))
-        and ($3::text is null or email.status = $3) and ($4::text[] is null or slug = any($4))
-    order by email.created_at desc, email.id desc limit $5
+        and ($3::text is null or email.status = $3)
+    order by email.created_at desc, email.id desc limit $4
 """
 
 
@@ -106,26 +84,25 @@ async def write_reminders(connection: Connection) -> None:
     await connection.execute(_REMIND, REMINDED_BEFORE)
 
 
-async def claim(connection: Connection, limit: int, lease: timedelta) -> list[ClaimedEmail]:
+async def claim(connection: Connection, lease: timedelta) -> Email | None:
     """Call it in a transaction."""
     await connection.execute(_LOCK)
-    rows = await connection.fetch(_CLAIM, limit, lease, MOST_A_DAY, BUYER_ERASED, LIMIT_REACHED)
-    return [ClaimedEmail(row[0], EmailKind(row[1]), *row[2:]) for row in rows]
+    row = await connection.fetchrow(_CLAIM, lease, MOST_A_DAY)
+    return None if row is None else _email(row)
 
 
 async def record(
-    connection: Connection, claimed: ClaimedEmail, status: EmailStatus, error: str | None, gap: timedelta
+    connection: Connection, claimed: Email, status: EmailStatus, error: str | None, gap: timedelta
 ) -> None:
     await connection.execute(_RECORD, claimed.id, claimed.attempts, status, error, gap)
 
 
 async def page(
-    connection: Connection,
-    before: tuple[datetime, UUID] | None,
-    status: EmailStatus | None,
-    slugs: Sequence[str] | None,
-    limit: int,
+    connection: Connection, before: tuple[datetime, UUID] | None, status: EmailStatus | None, limit: int
 ) -> list[Email]:
-    position: tuple[Any, Any] = before or (None, None)
-    rows = await connection.fetch(_PAGE, *position, status, slugs, limit)
-    return [Email(row[0], EmailKind(row[1]), EmailStatus(row[2]), *row[3:]) for row in rows]
+    rows = await connection.fetch(_PAGE, *(before or (None, None)), status, limit)
+    return [_email(row) for row in rows]
+
+
+def _email(row: asyncpg.Record) -> Email:
+    return Email(row[0], EmailKind(row[1]), EmailStatus(row[2]), *row[3:])

@@ -129,7 +129,7 @@ _GRANTS = (Path(__file__).parent / "application_role.sql").read_text()
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _REVISIONS = sorted((path.stem.partition("_")[0] for path in _MIGRATIONS.glob("versions/0*.py")), key=_parse)
 HEAD = _REVISIONS[-1]
-OLDEST_READY = "0017.2"
+OLDEST_READY = "0017.1"
 """The oldest revision that the code of this release works with. The newest is HEAD, or one that only adds to
 it: such a revision has the same number and a point, as 0016.1 after 0016."""
 LAST_COMMIT_FOR_OLDER = "9d1560574838bfb6f6b5a74698567705631bd43e"

@@ -10,12 +10,10 @@ from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import localtime, parseaddr
-from functools import cache
 from html import unescape
 
 from holdfast.background.emails import RenderEmail
-from holdfast.domain.booking_actions import LANGUAGE
-from holdfast.domain.email import ClaimedEmail, EmailKind, EmailNotSendable
+from holdfast.domain.email import Email, EmailKind, EmailNotSendable
 from holdfast.operations.bookings import FoundBooking
 from holdfast.operations.health import load_public_url
 from holdfast.operations.sellers import Sellers
@@ -25,7 +23,7 @@ from holdfast.storage.database import Database
 from holdfast.web.context import buyer_link
 from holdfast.web.documents.content import Kind, format_amount, isolate
 from holdfast.web.documents.rendering import Documents, file_name, status_url
-from holdfast.web.pages.i18n import Language, language_of
+from holdfast.web.pages.i18n import Language
 from holdfast.web.pages.templates import templates
 
 # What has no meaning of its own in a header or in a command of SMTP.
@@ -35,19 +33,16 @@ _ATTACHED = {EmailKind.SIGNED: Kind.AGREEMENT, EmailKind.DEPOSIT: Kind.RECEIPT}
 
 def email_renderer(settings: Settings, database: Database) -> RenderEmail:
     units = Units(database)
-    sellers = Sellers(database, units)
-    documents_at = cache(lambda public_url: Documents(units, sellers, public_url, settings.time_zone))
+    documents = Documents(units, Sellers(database, units), settings.public_url or "", settings.time_zone)
     name, sender = parseaddr(settings.mail_from or "")
 
-    async def render(claimed: ClaimedEmail, found: FoundBooking, token: str | None) -> EmailMessage:
+    async def render(claimed: Email, found: FoundBooking, token: str | None) -> EmailMessage:
         booking = found.booking
         recipient = _RECIPIENT.fullmatch(booking.buyer.email if booking.buyer else "")
         if recipient is None:
             raise EmailNotSendable("This cannot be the address of a recipient.")
-        code = LANGUAGE if booking.agreement is None else booking.agreement.language
-        language = language_of(code, "latn", settings.time_zone)
+        language, kind = documents.language(found), _ATTACHED.get(claimed.kind)
         public_url = settings.public_url or await load_public_url(database)
-        documents, kind = documents_at(public_url), _ATTACHED.get(claimed.kind)
         document = await documents.build(found, kind or Kind.AGREEMENT, language)
         link = status_url(public_url, found) or ""
         if token is not None:
@@ -74,18 +69,16 @@ def email_renderer(settings: Settings, database: Database) -> RenderEmail:
     return render
 
 
-def _text(
-    claimed: ClaimedEmail, found: FoundBooking, project: str, link: str, language: Language
-) -> list[str]:
+def _text(claimed: Email, found: FoundBooking, project: str, link: str, language: Language) -> list[str]:
     """Return the subject and the paragraphs."""
     booking, deposit = found.booking, found.booking.terms.deposit_sar
     ends_at = booking.ends_at or found.now
-    names = {"unit": found.unit_code, "project": project, "date": language.date(ends_at)}
-    names = {name: " ".join(value.split()) for name, value in names.items()}
-    values = {name: isolate(value) for name, value in {**names, "reference": booking.reference}.items()}
+    values = {"unit": found.unit_code, "project": project, "date": language.date(ends_at)}
+    values["reference"] = booking.reference
+    values = {name: isolate(" ".join(value.split())) for name, value in values.items()}
     values |= {"deposit": format_amount(deposit, language), "until": language.date_time(ends_at)}
     text = templates().get_template("emails/text.html").render(
-        kind=claimed.kind, status=booking.status, has_deposit=bool(deposit), names=names, values=values,
+        kind=claimed.kind, status=booking.status, has_deposit=bool(deposit), values=values,
         link=link, language=language,
     )  # fmt: skip
     return [unescape(paragraph.strip()) for paragraph in re.split(r"\n{2,}", text.strip())]

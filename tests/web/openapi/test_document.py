@@ -38,7 +38,7 @@ ACTIONS = {
     "putOnSale", "takeOffSale", "archiveUnit", "revokeSale",
 }  # fmt: skip
 BOOKING_ACTIONS = {"cancelBooking", "closeSaleOfBooking", "extendBooking", "markRefunded", "eraseBuyer"}
-LISTS_OF_ALL = {"listProjects", "listEmails", "listKeys", "listStaff", "listStaffProjects", "listEndpoints"}
+LISTS_OF_ALL = {"listProjects", "listKeys", "listStaff", "listStaffProjects", "listEndpoints"}
 READ = {
     "listUnits", "listBookings", "getBooking", "listStaffUnits", "getUnitHistory", "getProject", "getLayout",
     "getEndpoint", "listDeliveries", "getDelivery", "listAuditEntries", "getSeller", "getProjectSeller",

@@ -12,7 +12,7 @@ from holdfast.domain.permissions import Permission
 from holdfast.observability.metrics import CONTENT_TYPE, metrics_text
 from holdfast.operations.documents import Document
 from holdfast.operations.health import check_ready
-from holdfast.web.api.backoffice import PREFIX, api_keys, audit, deliveries, emails, endpoints, layouts, staff
+from holdfast.web.api.backoffice import PREFIX, api_keys, audit, deliveries, endpoints, layouts, staff
 from holdfast.web.api.backoffice import bookings as staff_bookings
 from holdfast.web.api.backoffice import projects as staff_projects
 from holdfast.web.api.backoffice import sellers as staff_sellers
@@ -33,7 +33,6 @@ STOREFRONT: tuple[ApiRoutes, ...] = (units_on_sale.routes, own_bookings.routes)
 PAYMENTS: tuple[ApiRoutes, ...] = (callback.routes,)
 BACKOFFICE: tuple[ApiRoutes, ...] = (
     staff_bookings.routes,
-    emails.routes,
     staff_units.routes,
     staff_projects.routes,
     layouts.routes,

@@ -59,7 +59,7 @@ class Documents:
         headers: Mapping[str, str],
     ) -> Response:
         """Return a document in the requested language, or else in that of the signature or the page."""
-        language = self._language(found, requested_language, page_language)
+        language = self.language(found, requested_language, page_language)
         headers = {**headers, "X-Robots-Tag": "noindex, nofollow"}
         values = {"language": language, "languages": NAMES, "home": booking_path, "kind": kind}
         missing = content.find_missing(kind, found.booking, language)
@@ -94,7 +94,7 @@ class Documents:
         agreement = new_agreement(unit.fields, project.name, LANGUAGE, NOBODY_NAMED)
         return content.Subject(found.booking, found.unit_code, agreement, is_signed_text=False)
 
-    def _language(self, found: FoundBooking, requested: str, page_language: str) -> Language:
+    def language(self, found: FoundBooking, requested: str = "", page_language: str = LANGUAGE) -> Language:
         agreement = found.booking.agreement
         signed_in = page_language if agreement is None else agreement.language
         code = next((code for code in (requested, signed_in) if code in DIRECTIONS), LANGUAGE)

@@ -18,7 +18,7 @@ async def show_emails(request: StaffRequest) -> Response:
     text = request.query.text("status")
     status = EmailStatus(text) if text in set(EmailStatus) else None
     before = request.parse_cursor(TIME_AND_ID_CURSOR)
-    rows = await request.services.bookings.emails_page(before, status, None, EMAILS_A_PAGE)
+    rows = await request.services.bookings.emails_page(before, status, EMAILS_A_PAGE)
     emails, next_cursor = paginate(rows, EMAILS_A_PAGE, creation_cursor)
     return await request.render(
         "emails.html",

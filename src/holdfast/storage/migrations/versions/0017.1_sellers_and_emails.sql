@@ -1,5 +1,18 @@
 do $$ begin
 
+-- It only adds: the last release neither reads nor writes these columns, and what it signs has no snapshot.
+alter table project add column listed boolean not null default false;
+-- One without a project is that of the installation.
+create table seller (project_id uuid unique nulls not distinct references project, profile jsonb not null);
+-- Paths follow from the content. They are kept: signed agreements show them.
+create table logo (path text primary key, content bytea not null);
+alter table booking add column seller jsonb;
+alter type booking_write add attribute seller text;
+
+end $$
+
+do $$ begin
+
 -- The address of the recipient is that of the booking's buyer: it is erased there, and is nowhere else.
 -- No foreign key, as for bookings themselves: an e-mail of a booking that was deleted is not sent.
 create table email (

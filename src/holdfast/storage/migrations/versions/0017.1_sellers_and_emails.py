@@ -1,4 +1,4 @@
-"""Profiles of sellers, their snapshot in signed bookings, and projects that are listed for buyers."""
+"""Profiles of sellers, their snapshot in signed bookings, projects that are listed, and e-mail to buyers."""
 
 from pathlib import Path
 
