@@ -197,7 +197,7 @@ def test_each_limit_refuses_alone_after_the_status(full: UUID, refusal: type[Too
 
 def test_a_full_limit_says_when_the_first_hold_ends_and_an_expired_one_gives_up_its_slot_last() -> None:
     taken = [LiveHold(slot, NOW + slot * 2 * MINUTE) for slot in (1, 2, 3)]
-    with pytest.raises(TooManyHolds, match="This visitor holds 3 units already") as refused:
+    with pytest.raises(TooManyHolds, match="This visitor already holds 3 units") as refused:
         free_slot(taken, 3, "This visitor", NOW)
     assert refused.value.retry_after_seconds == 120
     over, live = LiveHold(1, NOW), LiveHold(2, LIVE)

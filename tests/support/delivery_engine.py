@@ -54,7 +54,7 @@ class Engine:
         self.deliveries = Deliveries(database, self.feed)
         self.dispatching = DeliveryQueue(database, schedule, lease_seconds)
         self.tidying = QueueCleanup(database)
-        check = partial(find_url_error, guard=guard_for(), resolver=sender._connector._resolver)
+        check = partial(find_url_error, guard=guard_for(), resolver=sender._resolver)
         self.subscribing = Endpoints(database, self.box, check)
         self.dispatcher = Dispatcher(self.dispatching, sender, self.box, timeout_seconds)
 

@@ -31,7 +31,7 @@ _COUNT = {"num"}
 ARABIC = language_of("ar", "latn", "Asia/Riyadh")
 WORDS = {
     "action": {*Action, SIGN, *BookingAction},
-    "address_kind": {words for _, words in BLOCKED_RANGES} | {"an address with a zone"},
+    "address_kind": {*BLOCKED_RANGES, "an address with a zone"},
     "booking_status": {*BookingStatus},
     "new_status": {*LOCKED},
     "unit_status": {*Status, "archived"},

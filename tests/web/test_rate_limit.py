@@ -72,7 +72,7 @@ def test_an_address_has_so_many_wrong_keys_in_any_minute(clock: Clock) -> None:
 
 def app_with_limit(per_second: float, clock: Clock) -> Starlette:
     async def respond(request: Request) -> JsonResponse:
-        await PUBLIC(request)
+        await PUBLIC.check(request)
         return JsonResponse("open")
 
     app = app_with(at(GUARDED, respond), trusted_proxies="127.0.0.0/8")

@@ -16,7 +16,7 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.delivery import Attempt, Delivery, DeliveryFilter, DeliveryStatus
 from holdfast.domain.event import PING, EventName
 from holdfast.domain.unit import code_fault
-from holdfast.operations.deliveries import END, START, Deliveries
+from holdfast.operations.deliveries import END, NO_CURSOR, START, Deliveries
 from holdfast.operations.delivery_documents import delivery_document, delivery_with_attempts_document
 from holdfast.operations.events import EventFeed
 from holdfast.storage.database import Database
@@ -24,7 +24,6 @@ from holdfast.web.pagination import TIME_AND_ID_CURSOR, creation_cursor
 
 _RESPONSE_BYTES = 300
 _MAX_LIMIT = 10_000
-_FIRST_PAGE = (END, UUID(int=2**128 - 1))
 _id = click.argument("delivery_id", metavar="ID", type=click.UUID)
 
 
@@ -42,7 +41,7 @@ def _check_code(_: click.Context, __: click.Parameter, code: str | None) -> str 
 
 def _parse_cursor(_: click.Context, __: click.Parameter, cursor: str | None) -> tuple[datetime, UUID]:
     try:
-        return _FIRST_PAGE if cursor is None else TIME_AND_ID_CURSOR.decode(cursor)
+        return NO_CURSOR if cursor is None else TIME_AND_ID_CURSOR.decode(cursor)
     except (ValueError, OverflowError):
         raise click.BadParameter("this is not a valid cursor.") from None
 

@@ -24,9 +24,9 @@ from holdfast.domain.endpoint import (
 from holdfast.domain.event import EventName
 from holdfast.operations import delivery_documents as documents
 from holdfast.operations.endpoints import Endpoints
-from holdfast.operations.health import is_demo
 from holdfast.operations.staff import Accounts
 from holdfast.settings import LOOPBACK
+from holdfast.storage import schema
 from holdfast.storage.database import Database
 from holdfast.storage.secrets import SecretBox, load_encryption_keys
 from holdfast.wiring import open_endpoints
@@ -48,7 +48,7 @@ def _endpoint_command(work: Callable[..., Awaitable[output.Output]]) -> Callable
     async def command(database: Database, **arguments: Any) -> output.Output:
         settings = output.read_settings()
         # Where the demo is served, loopback addresses are allowed, as its processes do.
-        networks = (*settings.allowed_networks, *(LOOPBACK if await is_demo(database) else ()))
+        networks = (*settings.allowed_networks, *(LOOPBACK if await database.read(schema.is_demo) else ()))
         own_settings = settings.model_copy(update={"allowed_networks": networks})
         async with open_endpoints(database, own_settings) as endpoints:
             return await work(endpoints, **arguments)
@@ -97,12 +97,8 @@ async def add(
 async def list_(endpoints: Endpoints) -> output.Output:
     """List the endpoints, without their secrets."""
     found: list[Endpoint] = []
-    while len(found) % _PAGE == 0:
-        after = (found[-1].created_at, found[-1].id) if found else None
-        page = await endpoints.page(after, None, _PAGE)
-        if not page:
-            break
-        found += page[:_PAGE]
+    while page := await endpoints.page((found[-1].created_at, found[-1].id) if found else None, None, _PAGE):
+        found += page
     headings = ("URL", "EVENTS", "PROJECTS", "STATE", "FAILING SINCE", "ID")
     rows = [_row(each) for each in found]
     text = output.format_table(headings, rows, if_empty="There are no endpoints yet.")

@@ -13,71 +13,46 @@ IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
 
 _LOOPBACK = "a loopback address"
-_METADATA = "the address of a cloud's metadata service"
-_DOCUMENTATION = "an address for documentation"
-_PROTOCOLS = "an address reserved for protocols"
-_NAT64 = "a NAT64 address"
-_MAPPED = "an IPv4-mapped address"
 
-# The first row that contains the address speaks, so the narrower ranges stand before the wider.
-BLOCKED_RANGES: tuple[tuple[str, str], ...] = (
-    ("0.0.0.0/32", "the unspecified address"),
-    ("0.0.0.0/8", "an address of this network"),
-    ("10.0.0.0/8", "a private address"),
-    ("100.100.100.200/32", _METADATA),
-    ("100.64.0.0/10", "a shared address (CGNAT)"),
-    ("127.0.0.0/8", _LOOPBACK),
-    ("168.63.129.16/32", _METADATA),
-    ("169.254.169.254/32", _METADATA),
-    ("169.254.170.2/32", _METADATA),
-    ("169.254.0.0/16", "a link-local address"),
-    ("172.16.0.0/12", "a private address"),
-    ("192.0.0.192/32", _METADATA),
-    ("192.0.0.0/24", _PROTOCOLS),
-    ("192.0.2.0/24", _DOCUMENTATION),
-    ("192.31.196.0/24", _PROTOCOLS),
-    ("192.52.193.0/24", _PROTOCOLS),
-    ("192.88.99.0/24", "a 6to4 relay address"),
-    ("192.168.0.0/16", "a private address"),
-    ("192.175.48.0/24", _PROTOCOLS),
-    ("198.18.0.0/15", "an address for benchmarking"),
-    ("198.51.100.0/24", _DOCUMENTATION),
-    ("203.0.113.0/24", _DOCUMENTATION),
-    ("224.0.0.0/4", "a multicast address"),
-    ("255.255.255.255/32", "the broadcast address"),
-    ("240.0.0.0/4", "a reserved address"),
-    ("::/128", "the unspecified address"),
-    ("::1/128", _LOOPBACK),
-    ("::ffff:0:0/96", _MAPPED),
-    ("::/96", "an IPv4-compatible address"),
-    ("::ffff:0:0:0/96", "an IPv4-translated address"),
-    ("64:ff9b::/96", _NAT64),
-    ("64:ff9b:1::/48", _NAT64),
-    ("100::/64", "a discard-only address"),
-    ("100:0:0:1::/64", _PROTOCOLS),
-    ("2001::/32", "a Teredo address"),
-    ("2001:2::/48", "an address for benchmarking"),
-    ("2001:10::/28", "an ORCHID address"),
-    ("2001:20::/28", "an ORCHID address"),
-    ("2001::/23", _PROTOCOLS),
-    ("2001:db8::/32", _DOCUMENTATION),
-    ("2002::/16", "a 6to4 address"),
-    ("2620:4f:8000::/48", _PROTOCOLS),
-    ("3fff::/20", _DOCUMENTATION),
-    ("5f00::/16", "a segment routing address"),
-    ("fd00:ec2::254/128", _METADATA),
-    ("fd20:ce::254/128", _METADATA),
-    ("fc00::/7", "a private address"),
-    ("fe80::/10", "a link-local address"),
-    ("fec0::/10", "a site-local address"),
-    ("ff00::/8", "a multicast address"),
-    # Only 2000::/3 is given out for the public internet.
-    ("::/3", "a reserved address"),
-    ("4000::/2", "a reserved address"),
-    ("8000::/1", "a reserved address"),
+BLOCKED_RANGES = {
+    "the unspecified address": "0.0.0.0/32 ::/128",
+    "an address of this network": "0.0.0.0/8",
+    "a private address": "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7",
+    "the address of a cloud's metadata service": (
+        "100.100.100.200/32 168.63.129.16/32 169.254.169.254/32 169.254.170.2/32 192.0.0.192/32 "
+        "fd00:ec2::254/128 fd20:ce::254/128"
+    ),
+    "a shared address (CGNAT)": "100.64.0.0/10",
+    _LOOPBACK: "127.0.0.0/8 ::1/128",
+    "a link-local address": "169.254.0.0/16 fe80::/10",
+    "an address reserved for protocols": (
+        "192.0.0.0/24 192.31.196.0/24 192.52.193.0/24 192.175.48.0/24 100:0:0:1::/64 2001::/23 "
+        "2620:4f:8000::/48"
+    ),
+    "an address for documentation": "192.0.2.0/24 198.51.100.0/24 203.0.113.0/24 2001:db8::/32 3fff::/20",
+    "a 6to4 relay address": "192.88.99.0/24",
+    "an address for benchmarking": "198.18.0.0/15 2001:2::/48",
+    "a multicast address": "224.0.0.0/4 ff00::/8",
+    "the broadcast address": "255.255.255.255/32",
+    "a reserved address": "240.0.0.0/4 ::/3 4000::/2 8000::/1",
+    "an IPv4-mapped address": "::ffff:0:0/96",
+    "an IPv4-compatible address": "::/96",
+    "an IPv4-translated address": "::ffff:0:0:0/96",
+    "a NAT64 address": "64:ff9b::/96 64:ff9b:1::/48",
+    "a discard-only address": "100::/64",
+    "a Teredo address": "2001::/32",
+    "an ORCHID address": "2001:10::/28 2001:20::/28",
+    "a 6to4 address": "2002::/16",
+    "a segment routing address": "5f00::/16",
+    "a site-local address": "fec0::/10",
+}
+"""By what they are. Only 2000::/3 is given out for the public internet."""
+
+# The narrowest range that contains an address says what it is.
+_TABLE = sorted(
+    ((ip_network(text), kind) for kind, ranges in BLOCKED_RANGES.items() for text in ranges.split()),
+    key=lambda row: -row[0].prefixlen,
 )
-
-_TABLE = tuple((ip_network(text), words) for text, words in BLOCKED_RANGES)
 
 
 def is_allowed(address: IPAddress, allowed: Sequence[IPNetwork]) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.domain.layout import PlacedUnit
-from holdfast.domain.status import Status
+from holdfast.domain.status import ON_SALE, Status
 
 WIDEST_FLOOR = 60
 """Positions beyond are shown one after the other: a gap of hundreds of cells tells nobody anything."""
@@ -39,6 +39,11 @@ class Counts(NamedTuple):
     @property
     def total(self) -> int:
         return sum(self.by_status.values())
+
+    @property
+    def on_sale(self) -> Counts:
+        """Those that buyers see."""
+        return Counts({status: units for status, units in self.by_status.items() if status in ON_SALE})
 
 
 class BoardFilter(NamedTuple):

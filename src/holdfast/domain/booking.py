@@ -43,14 +43,14 @@ class Terms(NamedTuple):
     @property
     def total_sar(self) -> Decimal:
         if self.vat_included is not False or not self.vat_rate:
-            return _rounded(self.price_sar)
-        return _rounded(self.price_sar * (100 + self.vat_rate) / 100)
+            return rounded(self.price_sar)
+        return rounded(self.price_sar * (100 + self.vat_rate) / 100)
 
     @property
     def deposit_sar(self) -> Decimal:
         if not self.deposit_percent:
             return _NOTHING
-        return _rounded(self.total_sar * self.deposit_percent / 100)
+        return rounded(self.total_sar * self.deposit_percent / 100)
 
 
 class Buyer(NamedTuple):
@@ -209,5 +209,6 @@ def as_seen(booking: Booking, now: datetime) -> Booking:
     return booking if ends_at is None or ends_at > now else end(booking, ends_at, expired=True)
 
 
-def _rounded(amount: Decimal) -> Decimal:
+def rounded(amount: Decimal) -> Decimal:
+    """Return an amount in whole halalas."""
     return amount.quantize(_HALALA, ROUND_HALF_UP)

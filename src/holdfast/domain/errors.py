@@ -194,8 +194,6 @@ class PreconditionFailed(DomainError):
 class Conflict(DomainError):
     """What is stored forbids the action. ``status`` is that of the unit, if there is one."""
 
-    reason: str
-
     def __init__(
         self,
         detail: AnyMessage,
@@ -214,29 +212,27 @@ class Conflict(DomainError):
 
 
 class StatusLocked(Conflict):
-    reason = "status-locked"
+    pass
 
 
 class TermsLocked(Conflict):
-    reason = "terms-locked"
+    pass
 
 
 class NotAvailable(Conflict):
     """Somebody else has the unit, or it is not on sale."""
 
-    reason = "not-available"
-
 
 class NotSigned(Conflict):
-    reason = "not-signed"
+    pass
 
 
 class HoldLapsed(Conflict):
-    reason = "hold-lapsed"
+    pass
 
 
 class TransitionNotAllowed(Conflict):
-    reason = "transition-not-allowed"
+    pass
 
 
 class BookingChanged(TransitionNotAllowed):
@@ -251,13 +247,11 @@ class AgreementChanged(TransitionNotAllowed):
 
 
 class PaymentUsed(Conflict):
-    reason = "payment-used"
+    pass
 
 
 class IdempotencyKeyUsed(Conflict):
     """The request was carried out already, and its response is not for this caller, or not any more."""
-
-    reason = "idempotency-key-used"
 
     def __init__(self, detail: AnyMessage, status: Status | None = None, made_id: UUID | None = None) -> None:
         super().__init__(detail, status)
@@ -269,7 +263,6 @@ class LastAdmin(DomainError):
 
 
 class EndpointRemoved(DomainError):
-    reason = "endpoint-removed"
     text = "The endpoint of this delivery was removed, so nothing can be sent to it."
 
 

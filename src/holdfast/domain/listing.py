@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
 from holdfast.domain.board import BoardUnit, is_between
-from holdfast.domain.booking import Terms
+from holdfast.domain.booking import Terms, rounded
 from holdfast.domain.layout import Placement
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Media
-
-_HALALA = Decimal("0.01")
 
 
 class Listing(NamedTuple):
@@ -105,4 +103,4 @@ def vat_amount(terms: Terms) -> Decimal | None:
         return None
     net = terms.total_sar * 100 / (100 + terms.vat_rate)
     base = net if terms.vat_included is not False else terms.price_sar
-    return (terms.total_sar - base).quantize(_HALALA, ROUND_HALF_UP)
+    return rounded(terms.total_sar - base)

@@ -126,8 +126,7 @@ class EventFeed:
     async def span(self, after: int | None) -> tuple[int, int]:
         """From where to where it is read. Numbers first: an acknowledged event is there, unless the database
         takes longer than a moment to commit, as without its standby."""
-        if await self._database.read(events.any_unnumbered):
-            await self._database.write_for_reader("events", self.number)
+        await self._database.write_for_reader("events", self.number)
         ends = await self._database.read(events.ends)
         if after is not None and after < ends.trimmed:
             raise CursorExpired

@@ -18,14 +18,6 @@ async def record_start(database: Database, public_url: str, is_demo: bool) -> No
         await schema.record_start(connection, is_demo, public_url)
 
 
-async def load_durability(database: Database) -> dict[str, str]:
-    return await database.read(schema.load_durability)
-
-
 async def load_public_url(database: Database) -> str:
     """Return the address where `serve` last was, or would be, as far as a command can know."""
     return await database.read(schema.public_url) or _WHERE_SERVE_LISTENS
-
-
-async def is_demo(database: Database) -> bool:
-    return await database.read(schema.is_demo)

@@ -15,7 +15,6 @@ from holdfast.domain import listing
 from holdfast.domain.board import BoardUnit, Building, Counts, arrange_buildings
 from holdfast.domain.layout import Placement
 from holdfast.domain.project import Project
-from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from holdfast.operations.layouts import Layout, LayoutCache
 from holdfast.operations.units import Units
@@ -177,8 +176,7 @@ class Listings:
             {floor.number for one in buildings for floor in one.floors if floor.number is not None}
         )
         names, is_cut = [one.name for one in sections], len(placed) > len(drawn)
-        by_status = counts.by_status.items()
-        on_sale = Counts({status: count for status, count in by_status if status is not Status.UNAVAILABLE})
+        on_sale = counts.on_sale
         return ShopPicture(
             project, seen_at, layout.turn, on_sale, facts, buildings, found, floors, names, section, is_cut
         )

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from holdfast.demo import project
 from holdfast.demo.seed import EMAIL, seed_demo
 from holdfast.domain.errors import DatabaseUnavailable, DomainError
-from holdfast.operations.health import load_durability, record_start
+from holdfast.operations.health import record_start
 from holdfast.operations.staff import create_first_setup_link, setup_url
 from holdfast.server.process import read_settings
 from holdfast.server.serve import OWNER_URL
@@ -65,7 +65,7 @@ async def _prepare(
     await prepare_schema(owner_url or database_url, demo_slug)
     async with Database(database_url, writers=1, readers=1) as database:
         await record_start(database, public_url, hook_url is not None)
-        _report(await load_durability(database))
+        _report(await database.read(schema.load_durability))
         if hook_url is not None:
             async with schema.lock_filling(database_url):
                 return await _prepare_demo(database, settings, public_url, hook_url)

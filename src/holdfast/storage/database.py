@@ -154,7 +154,8 @@ class Database:
                 **options,
             )
 
-        self._writers = pool(writers, _PLAN_ONCE, connection_class=_WritingConnection, init=_load_row_widths)
+        load = _WritingConnection.load_row_widths
+        self._writers = pool(writers, _PLAN_ONCE, connection_class=_WritingConnection, init=load)
         self._readers = pool(readers, {}, command_timeout=COMMAND_TIMEOUT_SECONDS)
         self._notifier = Notifier(self._notify)
         self._slow_writes: dict[str, asyncio.Future[object]] = {}
@@ -566,10 +567,6 @@ _ROW_PARAMETER = re.compile(r"\$(\d+)::(\w+_write)\[\]")
 def _row_parameters(statement: str) -> list[tuple[int, str]]:
     """Return the index and the type of each parameter that is an array of rows."""
     return [(int(number) - 1, name) for number, name in _ROW_PARAMETER.findall(statement)]
-
-
-async def _load_row_widths(connection: _WritingConnection) -> None:
-    await connection.load_row_widths()
 
 
 async def _keep_session(connection: asyncpg.Connection) -> None:

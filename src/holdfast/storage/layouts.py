@@ -10,25 +10,18 @@ import asyncpg
 from holdfast.domain.layout import LayoutUnit, Placement
 from holdfast.storage.database import Connection
 
-# All units of a project with the places that staff chose.
-_UNITS = """
+# The units of a project with the places that staff chose.
+_SELECT = """
     select code, unit.floor, unit_id is not null, building, unit_place.floor, position
     from unit left join unit_place on unit_id = unit.id and unit_place.project_id = $1
     where unit.project_id = $1
-    order by code
 """
+_UNITS = f"{_SELECT} order by code"
 # Those of the named ones that the project has.
-_NAMED_UNITS = """
-    select code, unit.floor, unit_id is not null, building, unit_place.floor, position
-    from unit left join unit_place on unit_id = unit.id and unit_place.project_id = $1
-    where unit.project_id = $1 and code = any($2::text[])
-    order by code
-"""
+_NAMED_UNITS = f"{_SELECT} and code = any($2::text[]) order by code"
 # A page in the order of codes, perhaps only of those whose code contains a text.
-_UNITS_PAGE = """
-    select code, unit.floor, unit_id is not null, building, unit_place.floor, position
-    from unit left join unit_place on unit_id = unit.id and unit_place.project_id = $1
-    where unit.project_id = $1 and code > $2 and ($4::text is null or strpos(lower(code), lower($4)) > 0)
+_UNITS_PAGE = f"""
+    {_SELECT} and code > $2 and ($4::text is null or strpos(lower(code), lower($4)) > 0)
     order by code limit $3
 """
 _DELETE_BY_CODES = """

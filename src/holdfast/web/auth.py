@@ -29,9 +29,6 @@ class Guard:
     permission: Permission | None = None
     """The permission that a key needs; None: no key is needed."""
 
-    async def __call__(self, request: Request) -> None:
-        await self.check(request)
-
 
 def key_guard(permission: Permission) -> Guard:
     """Require a key of a scope that includes the permission. Others do not learn whether a path exists."""

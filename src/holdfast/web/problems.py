@@ -324,9 +324,8 @@ _POINTER = (
 )
 _ERRORS = "Every fault of the request; of more than 100 the first, and how many more there are."
 _HOLD_ENDS = "Of a conflict: when the hold that is in the way ends."
-_REASON = {
-    "enum": [*(kind.reason for kind in errors.Conflict.__subclasses__()), errors.EndpointRemoved.reason]
-}
+_WITH_REASON = (*errors.Conflict.__subclasses__(), errors.EndpointRemoved)
+_REASON = {"enum": [PROBLEM_OF[error].name for error in _WITH_REASON]}
 _FAULTS_SHOWN = 100
 _LARGEST_PROBLEM = 64 * 1000
 _LONGEST_DETAIL = 2000
@@ -379,8 +378,8 @@ def problem_document(failure: Exception, request_id: str) -> dict[str, Any]:
         document["errors"] = [
             {"pointer": fault.pointer, "message": str(fault.message)} for fault in failure.faults
         ]
-    if isinstance(failure, errors.Conflict | errors.EndpointRemoved):
-        document["reason"] = failure.reason
+    if isinstance(failure, _WITH_REASON):
+        document["reason"] = kind.name
     if isinstance(failure, errors.Conflict):
         if failure.status is not None:
             document["currentStatus"] = failure.status

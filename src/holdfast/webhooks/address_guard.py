@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Sequence
-from ipaddress import IPv6Address, ip_address
+from ipaddress import ip_address
 
-from holdfast.domain.addresses import IPAddress, IPNetwork, blocked_kind, is_allowed, is_loopback
+from holdfast.domain.addresses import IPAddress, IPNetwork, blocked_kind, is_allowed, is_loopback, unmapped
 from holdfast.domain.endpoint_url import EndpointUrl, InvalidEndpointUrl, is_public_name, parse_endpoint_url
 from holdfast.domain.errors import AnyMessage, MessageError
 from holdfast.webhooks import causes
@@ -44,7 +44,7 @@ class AddressGuard:
     def check_peer(self, connected: socket.socket, address: IPAddress) -> None:
         """Compare with the socket's own peer: a rule of the kernel may have led it elsewhere."""
         peer = ip_address(connected.getpeername()[0])
-        if _unmap(peer) != _unmap(address):
+        if unmapped(peer) != unmapped(address):
             raise AddressNotAllowed(causes.OTHER_PEER)
 
 
@@ -64,7 +64,3 @@ async def find_url_error(url: str, guard: AddressGuard, resolver: Resolver) -> A
             return error.message if isinstance(error, NameUnresolved) else causes.NAME_UNRESOLVED
         return None if target.is_encrypted else causes.NOT_ENCRYPTED
     return None
-
-
-def _unmap(address: IPAddress) -> IPAddress:
-    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address

@@ -35,6 +35,10 @@ _UNREACHABLE = frozenset((errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTA
 _parse_url = lru_cache(4096)(parse_endpoint_url)
 
 
+class NotConnected(MessageError):
+    """The message is the cause."""
+
+
 class Sender:
     """Never raises for anything that a receiver, a name server or a URL does.
 
@@ -52,7 +56,9 @@ class Sender:
         if tls is None:
             tls = ssl.create_default_context()
             tls.set_alpn_protocols(["http/1.1"])
-        self._connector = Connector(guard, resolver, tls)
+        self._guard = guard
+        self._resolver = resolver
+        self._tls = tls
         self._timeout_seconds = timeout_seconds
         self._timeouts: set[asyncio.Timeout] = set()
         self._is_cut_off = False
@@ -113,7 +119,7 @@ class Sender:
                 return idle, secret
             # The receiver has closed it. Nothing was sent on it, so no attempt is lost.
             idle.abort()
-        opened = await self._connector.connect(url, trace)
+        opened = await self._connect(url, trace)
         return opened, await self._read_secret(opened, post, trace)
 
     async def _read_secret(self, connection: Connection, post: Post, trace: AttemptTrace) -> Secret:
@@ -133,18 +139,7 @@ class Sender:
             self._idle.put(url[:3], connection, response.idle_seconds)
         return result
 
-
-class NotConnected(MessageError):
-    """The message is the cause."""
-
-
-class Connector:
-    def __init__(self, guard: AddressGuard, resolver: Resolver, tls: ssl.SSLContext) -> None:
-        self._guard = guard
-        self._resolver = resolver
-        self._tls = tls
-
-    async def connect(self, url: EndpointUrl, trace: AttemptTrace) -> Connection:
+    async def _connect(self, url: EndpointUrl, trace: AttemptTrace) -> Connection:
         """Raise ``NotConnected``, ``AddressNotAllowed`` or ``NameUnresolved``."""
         addresses: tuple[IPAddress, ...]
         if url.address is not None:

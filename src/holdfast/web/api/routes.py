@@ -125,10 +125,10 @@ class ApiPath:
         request = Request(scope, receive, send)
         operation = self.operations.get(scope["method"])
         if operation is None:
-            await self._first.guard(request)
+            await self._first.guard.check(request)
             raise MethodNotAllowed(scope["method"], self.operations)
         scope["state"]["is_personal"] = operation.is_personal
-        await operation.guard(request)
+        await operation.guard.check(request)
         response = await operation.respond(request)
         await response(scope, receive, send)
 
@@ -140,7 +140,7 @@ class Unknown:
         self._guard = guard
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._guard(Request(scope, receive, send))
+        await self._guard.check(Request(scope, receive, send))
         raise UnknownRoute
 
 

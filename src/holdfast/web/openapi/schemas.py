@@ -26,7 +26,7 @@ from holdfast.web.api.models import FIELD_TEXTS, unit_document
 from holdfast.web.api.unit_bodies import MediaObject, UnitReplacement, UnitValues, Url, check_unit
 from holdfast.web.fields import BUYER_NAME, EMAIL_ADDRESS, NO_NUL, PHONE_NUMBER, UNPRINTABLE, WEB_ADDRESS
 from holdfast.web.json import encode, parse_json, time_text
-from holdfast.web.problems import problem_document, problem_headers, problem_type
+from holdfast.web.problems import PROBLEM_OF, problem_document, problem_headers, problem_type
 from holdfast.web.request import BODY_LIMIT, JSON
 
 Schema = dict[str, Any]
@@ -179,11 +179,9 @@ def as_json(value: Any) -> Any:
     return json.loads(encode(value))
 
 
-# One sample of every problem, as a response carries it.
+# One sample of every problem, as a response carries it; the errors that are not listed have no arguments.
 
 _SAMPLES: tuple[Exception, ...] = (
-    errors.NoCredentials(),
-    errors.InvalidApiKey(),
     errors.InvalidSignature(
         "The timestamp is more than 300 seconds from now: sign anew, or set the clock."
     ),
@@ -223,34 +221,23 @@ _SAMPLES: tuple[Exception, ...] = (
         "`open` is not possible while the unit is held.", Status.HELD, (), HOLD_ENDS, NOW
     ),
     errors.ProjectExists(PROJECT.slug),
-    errors.LoginFailed(),
     errors.SecondFactorNeeded("ticket"),
     errors.UnknownStaff("sara@example.com"),
-    errors.InvalidSetupLink(),
     errors.StaffExists("sara@example.com"),
-    errors.LastAdmin(),
     errors.TooManyAttempts(60.0),
-    errors.EndpointRemoved(),
-    errors.CursorExpired(),
     errors.TooManyRequests(1),
     errors.TooManyHolds(212, "This visitor already holds 3 units, and the limit is 3."),
     errors.HeldTooRecently(41, "Your hold of this unit has just lapsed; wait for a moment."),
-    errors.DatabaseUnavailable(),
-    errors.Overloaded(),
-    errors.SchemaNotCurrent(),
-    errors.SecretsUnreadable(),
     http.MalformedBody("The body is not JSON: Expecting value (character 12)."),
     http.TwoCredentials(),
     http.BodyTooLarge(BODY_LIMIT),
     http.UnsupportedMediaType((JSON,)),
     http.MethodNotAllowed("DELETE", ("GET", "PUT", "PATCH", "HEAD")),
-    http.UnknownRoute(),
-    http.Forbidden(),
-    http.ForeignForm(),
     Exception(),
 )  # fmt: skip
 
 _SAMPLE_OF = {problem_type(sample).name: sample for sample in _SAMPLES}
+_SAMPLE_OF |= {kind.name: error() for error, kind in PROBLEM_OF.items() if kind.name not in _SAMPLE_OF}
 
 
 def sample_problem(name: str) -> dict[str, Any]:

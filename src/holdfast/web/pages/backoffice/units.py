@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from decimal import ROUND_HALF_UP, Decimal
 from functools import partial
 from typing import Any
 
 from starlette.responses import Response
 
-from holdfast.domain.booking import unit_terms
+from holdfast.domain.booking import rounded, unit_terms
 from holdfast.domain.decision import ANY, Precondition
 from holdfast.domain.errors import Conflict, DomainError, InvalidInput, PreconditionFailed
 from holdfast.domain.permissions import Permission
@@ -33,7 +32,6 @@ LATEST_DELIVERIES = 10
 
 _UNIT = "/projects/{slug}/units/{code}"
 _BUYER_FIELDS = ("buyerName", "buyerEmail", "buyerPhone")
-_HALALA = Decimal("0.01")
 _TOWARDS_A_SALE = (Status.UNAVAILABLE, Status.AVAILABLE, Status.HELD, Status.RESERVED, Status.SOLD)
 
 
@@ -136,7 +134,7 @@ async def _render(
         "unit.html",
         status,
         **_panel_values(request, staff_unit, faults, failed_action),
-        price_per_sqm=(fields.price_sar / fields.area_sqm).quantize(_HALALA, ROUND_HALF_UP),
+        price_per_sqm=rounded(fields.price_sar / fields.area_sqm),
         images=list_media(fields.images, request.context.public_url),
         files=list_media(fields.files, request.context.public_url),
         entries=entries,

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from starlette.responses import Response
 
-from holdfast.domain.errors import DatabaseUnavailable, DomainError, Fault, UnknownBooking
+from holdfast.domain.errors import DatabaseUnavailable, DomainError, Fault, TooManyRequests, UnknownBooking
 from holdfast.domain.seller import NOBODY_NAMED
 from holdfast.web.errors import MalformedBody, UnknownRoute
 from holdfast.web.pages.base import PAGE_HEADERS, headers_with
@@ -123,7 +123,8 @@ class BuyerRequest(PageRequest):
 
     async def render_error(self, error: Exception) -> Response:
         """Tell whoever may not see a booking how to get access, and not whether there is such a booking."""
-        self.has_seller = not isinstance(error, DatabaseUnavailable)
+        # What is turned away asks nothing of the database.
+        self.has_seller = not isinstance(error, DatabaseUnavailable | TooManyRequests)
         if not isinstance(error, UnknownBooking):
             return await super().render_error(error)
         page = await self.render(

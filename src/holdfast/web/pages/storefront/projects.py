@@ -228,10 +228,8 @@ def render_events(changes: BoardChanges) -> bytes:
     # Of units that are not on sale nothing is sent but that the page should be loaded anew.
     events = live.event("anew", b"{}") if changes.everything or len(on_sale) < len(changes.units) else b""
     if on_sale or changes.counts:
-        units, counts = b",".join(map(_unit_json, on_sale)), None
-        if changes.counts is not None:
-            by_status = changes.counts.by_status.items()
-            counts = {str(status): n for status, n in by_status if status is not Status.UNAVAILABLE}
+        units = b",".join(map(_unit_json, on_sale))
+        counts = changes.counts and changes.counts.on_sale.by_status
         events += live.event("units", b'{"units":[%b],"counts":%b}' % (units, msgspec.json.encode(counts)))
     return events
 
