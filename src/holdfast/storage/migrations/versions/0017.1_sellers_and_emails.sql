@@ -9,10 +9,6 @@ create table logo (path text primary key, content bytea not null);
 alter table booking add column seller jsonb;
 alter type booking_write add attribute seller text;
 
-end $$
-
-do $$ begin
-
 -- The address of the recipient is that of the booking's buyer: it is erased there, and is nowhere else.
 -- No foreign key, as for bookings themselves: an e-mail of a booking that was deleted is not sent.
 create table email (
