@@ -121,7 +121,7 @@ def test_an_unfinished_cluster_is_made_again_and_holds_none_of_our_locks(embedde
 @pytest.mark.parametrize(
     ("file", "reason"),
     [
-        ("letter.txt", "is no PostgreSQL cluster"),
+        ("letter.txt", "is not a PostgreSQL cluster"),
         ("PG_VERSION", r"made by PostgreSQL 16, but this release .* PostgreSQL 18"),
     ],
 )

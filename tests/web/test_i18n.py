@@ -104,9 +104,9 @@ def test_nothing_is_made_up_and_nobody_is_left_with_nothing(text: str, code: str
     assert all(part in text for part in found.split("\n"))
 
 
-def test_in_english_a_message_stands_as_it_is() -> None:
+def test_in_english_a_message_stands_as_it_is_but_for_the_marks_of_code() -> None:
     refusal = UnknownUnit("palm-court", "A-101")
-    assert translate_error(refusal, ENGLISH) == "The project `palm-court` has no unit `A-101`."
+    assert translate_error(refusal, ENGLISH) == "The project palm-court has no unit A-101."
     invalid = InvalidInput.at("/url", "The URL must not have a fragment (#…).")
     assert translate_error(invalid, ENGLISH) == "url: The URL must not have a fragment (#…)."
 

@@ -369,7 +369,7 @@ def test_who_is_still_buying_or_owed_money_is_not_erased(stored: Unit, desk: Des
     refusal = conflict(
         desk.act_on_booking(held.reference, "erase-buyer"), "transition-not-allowed", "available"
     )
-    assert "due back" in refusal["detail"]
+    assert "must be refunded" in refusal["detail"]
     assert desk.booking(held.reference)["buyer"] is not None
     desk.did_to_booking(held.reference, "mark-refunded")
     assert desk.did_to_booking(held.reference, "erase-buyer")["status"] == "refunded"

@@ -263,7 +263,7 @@ def test_every_fault_is_told_at_once_and_nothing_is_made_or_changed(registrar: R
         errors = {error["pointer"]: error["message"] for error in problem(answer, 422)["errors"]}
         assert set(errors) == {"/url", "/events/0", "/paused", "/color"}
         assert "private" in errors["/url"]
-        assert "in any case" in errors["/events/0"]
+        assert "always sent" in errors["/events/0"]
     invalid(registrar.ask_to_add({}), "/url")
     invalid(registrar.ask_to_add([]), "")
     invalid(registrar.post(made["id"], "recover?dryRun=yes", {}), "/query/dryRun", "/since")

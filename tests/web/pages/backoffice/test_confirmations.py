@@ -50,6 +50,7 @@ ASKED_BY_THEIR_PAGE = {
 """The page before shows what will happen, and its button does it."""
 FILLED_IN = {
     "/backoffice/new-project", "/backoffice/projects/{slug}/settings", "/backoffice/projects/{slug}/layout",
+    "/backoffice/settings/seller", "/backoffice/projects/{slug}/seller",
     "/backoffice/projects/{slug}/import", "/backoffice/projects/{slug}/import/{id}/check",
     f"{KEYS}/new", "/backoffice/settings/api/webhooks/new", f"{ENDPOINT}/edit", f"{STAFF}/new",
     f"{STAFF}/{{id}}/role", f"{ACCOUNT}/name", f"{ACCOUNT}/password", f"{ACCOUNT}/preferences",

@@ -123,8 +123,10 @@ class BuyerRequest(PageRequest):
 
     async def render_error(self, error: Exception) -> Response:
         """Tell whoever may not see a booking how to get access, and not whether there is such a booking."""
-        # What is turned away asks nothing of the database.
-        self.has_seller = not isinstance(error, DatabaseUnavailable | TooManyRequests)
+        # What is turned away before its page asks nothing of the database.
+        self.has_seller = isinstance(error, DomainError) and not isinstance(
+            error, DatabaseUnavailable | TooManyRequests
+        )
         if not isinstance(error, UnknownBooking):
             return await super().render_error(error)
         page = await self.render(
