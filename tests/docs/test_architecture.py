@@ -34,7 +34,7 @@ from tests.support.receivers import receiving
 from tests.support.server import WEBHOOKS
 
 ARROW = re.compile(r"^(\S+) +── (.+?) ─*► (\w+)$")
-STEP = re.compile(r"^  ([\w/]+\.py) +([\w.]+)", re.MULTILINE)
+STEP = re.compile(r"^  ([\w/]+\.py) +([\w.<>]+)", re.MULTILINE)
 FILES = re.compile(r"executes code in at most (\d+) files")
 STATUS_AFTER = {
     Outcome.DELIVERED: DeliveryStatus.DELIVERED,

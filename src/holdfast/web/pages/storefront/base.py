@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from holdfast.domain.errors import DatabaseUnavailable, DomainError, Fault, TooManyRequests, UnknownBooking
 from holdfast.domain.seller import NOBODY_NAMED
-from holdfast.web.errors import MalformedBody, UnknownRoute
+from holdfast.web.errors import HttpError, MalformedBody, UnknownRoute
 from holdfast.web.pages.base import PAGE_HEADERS, headers_with
 from holdfast.web.pages.forms import is_of_own_site
 from holdfast.web.pages.i18n import DIRECTIONS, language_of
@@ -123,10 +123,8 @@ class BuyerRequest(PageRequest):
 
     async def render_error(self, error: Exception) -> Response:
         """Tell whoever may not see a booking how to get access, and not whether there is such a booking."""
-        # What is turned away before its page asks nothing of the database.
-        self.has_seller = isinstance(error, DomainError) and not isinstance(
-            error, DatabaseUnavailable | TooManyRequests
-        )
+        # A request that is turned away before its page asks nothing of the database.
+        self.has_seller = not isinstance(error, DatabaseUnavailable | HttpError | TooManyRequests)
         if not isinstance(error, UnknownBooking):
             return await super().render_error(error)
         page = await self.render(
