@@ -10,9 +10,7 @@ from holdfast.web.json import JsonResponse
 from holdfast.web.pages.forms import (
     PUBLIC_FIELDS,
     SIGNED_IN_FIELDS,
-    Form,
     csrf_token,
-    form_id,
     is_csrf_token,
     read_form,
 )
@@ -118,14 +116,6 @@ async def test_a_form_that_is_too_large_or_has_too_many_fields_is_refused(post: 
         (part("file", b"x" * LIMIT, "u.csv") + END, TYPE),
     ):
         assert (await post(body, media_type)).status_code == 413
-
-
-def test_a_form_names_what_it_creates_by_its_token() -> None:
-    """In every process, however the same token is written; another rendering of the form names another."""
-    token, other = csrf_token("secret"), csrf_token("secret")
-    (made,) = {form_id(Form([("csrf", sent)]), "secret") for sent in (token, token.upper(), token + "00")}
-    assert made != form_id(Form([("csrf", other)]), "secret")
-    assert made != form_id(Form([("csrf", token)]), "another secret")
 
 
 def test_tokens_of_forms_are_masked_anew_each_time() -> None:

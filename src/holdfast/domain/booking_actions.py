@@ -37,7 +37,12 @@ LANGUAGE = "en"
 SIGN = "sign"
 
 _BUYER_FIELDS = ("buyer_name", "buyer_email", "buyer_phone")
-_LINK_REPLACED = "The buyer's link was already replaced."
+_BOOKING_CHANGED = (
+    "The booking has changed since you opened this page. Nothing was done. Check it and try again."
+)
+_LINK_REPLACED = (
+    "A new link was already made. It is shown only once: if you did not copy it, make another one."
+)
 _NOT_ENDED = (
     "The booking is %(booking_status)s: it must end or be sold before its buyer's data can be erased."
 )
@@ -53,8 +58,7 @@ def get_booking(snapshot: UnitSnapshot, number: int) -> tuple[Unit, Booking]:
 def check_status_unchanged(snapshot: UnitSnapshot, number: int, seen_status: str) -> None:
     unit, booking = get_booking(snapshot, number)
     if booking.status != seen_status:
-        message = "The booking has changed since you read it: it is now %(booking_status)s."
-        raise errors.BookingChanged(errors.Message(message, {"booking_status": booking.status}), unit.status)
+        raise errors.BookingChanged(_BOOKING_CHANGED, unit.status)
 
 
 def get_claim(snapshot: UnitSnapshot, unit: Unit) -> Booking:
@@ -210,7 +214,7 @@ def reissue_link(
     unit, booking = get_booking(snapshot, number)
     if booking.token_hash != token_hash:
         if seen_version not in (None, booking.link_version):
-            raise errors.BookingChanged(_LINK_REPLACED, unit.status)
+            raise errors.IdempotencyKeyUsed(_LINK_REPLACED, unit.status)
         booking = booking._replace(token_hash=token_hash)
     return Decision(unit, booking=booking, action=BookingAction.REISSUE_LINK)
 

@@ -21,7 +21,10 @@ from holdfast.storage import api_keys, audit, projects
 from holdfast.storage.database import Connection, Database, current_time, wait_for_standby
 
 LONGEST_EXPIRY_DAYS = 36_500
-_KEY_USED = "A key was already issued for this Idempotency-Key. Keys are shown only once."
+_KEY_USED = (
+    "This key was already created. A key is shown only once: if you did not copy it, revoke it and create "
+    "another."
+)
 _NOT_CACHED: tuple[None, float] = (None, -math.inf)
 _FIRST_PAGE = (datetime.max.replace(tzinfo=UTC), UUID(int=2**128 - 1))
 

@@ -27,8 +27,11 @@ FindUrlError = Callable[[str], Awaitable[errors.AnyMessage | None]]
 
 # After this time whatever was claimed with the old secret is sent, or has to read the new one.
 _OLD_SECRET_SECONDS = 1.5 * domain.SECRET_FRESH_SECONDS
-_KEY_USED = "An endpoint was already registered for this Idempotency-Key. Its secret is no longer shown."
-_SECRET_REPLACED = "The secret was already replaced."  # noqa: S105
+_KEY_USED = (
+    "This endpoint was already registered. Its secret is shown only once: if you did not copy it, rotate the "
+    "secret."
+)
+_ROTATED = "The secret was already rotated. It is shown only once: if you did not copy it, rotate it again."
 _START = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
 
 
@@ -120,10 +123,11 @@ class Endpoints:
         With ``seen_secret_id`` fail if the secret is another one now: it was replaced already.
         """
         text = domain.generate_secret()
-        async with self._database.writing() as connection:
+        acknowledging = self._database.acknowledging(errors.IdempotencyKeyUsed)
+        async with acknowledging, self._database.writing() as connection:
             before = await _lock(connection, endpoint_id, slugs)
             if seen_secret_id not in (None, str(before.secret_id)):
-                raise errors.IdempotencyKeyUsed(_SECRET_REPLACED)
+                raise errors.IdempotencyKeyUsed(_ROTATED)
             sealed = self._box.seal(text)
             endpoint = await endpoints.change_secret(connection, endpoint_id, uuid4(), sealed)
             change = Change({"secret_id": str(before.secret_id)}, {"secret_id": str(endpoint.secret_id)})

@@ -52,7 +52,14 @@ _PAGE_SIZE = 1000
 _WRONG_PASSWORD = "The password is incorrect."  # noqa: S105
 _WRONG_CODE = "The code is incorrect. Enter the code that the app shows now."
 _WRONG_OR_USED_CODE = "This code is incorrect or was already used. Wait for the next one."
-_CREDENTIALS_CHANGED = "A set-up link was made or used in the meantime."
+_ADDED = (
+    "This person was already added. The set-up link is shown only once: if you did not copy it, make a new "
+    "one."
+)
+_CREDENTIALS_CHANGED = (
+    "Nothing was done: a set-up link was made or used since this page was opened. A link is shown only once; "
+    "make a new one if you need it."
+)
 _FACTOR_REQUIRED = "Your role requires a second factor."
 
 
@@ -93,7 +100,8 @@ class StaffAccounts:
         """``staff_id``: of a request that may be sent again."""
         email, name = email.strip(), name.strip()
         raise_faults([email_fault(email), name_fault(name)])
-        async with self._database.acknowledging(StaffExists), self._database.writing() as connection:
+        acknowledging = self._database.acknowledging(StaffExists, IdempotencyKeyUsed)
+        async with acknowledging, self._database.writing() as connection:
             person = await _insert(connection, email, name, role, None, author, staff_id)
             return Invited(person, await _replace_setup_link(connection, person.id))
 
@@ -136,7 +144,8 @@ class StaffAccounts:
 
         With ``seen_version`` fail if the ``credentials_version`` is another one now.
         """
-        async with self._database.writing() as connection:
+        acknowledging = self._database.acknowledging(IdempotencyKeyUsed)
+        async with acknowledging, self._database.writing() as connection:
             person = _check_found(await staff.find(connection, staff_id, lock=True), staff_id)
             if seen_version not in (None, await staff.credentials_version(connection, staff_id)):
                 raise IdempotencyKeyUsed(_CREDENTIALS_CHANGED)
@@ -204,7 +213,13 @@ async def _insert(
 ) -> Staff:
     """Insert a person, after which the link for the first admin is no longer valid."""
     await login.delete_setup_link(connection, None)
-    person = await staff.insert(connection, staff_id or uuid4(), email, name, role, password_hash)
+    staff_id = staff_id or uuid4()
+    try:
+        person = await staff.insert(connection, staff_id, email, name, role, password_hash)
+    except StaffExists:
+        if await staff.find(connection, staff_id) is not None:
+            raise IdempotencyKeyUsed(_ADDED) from None
+        raise
     created = Change(None, {"email": person.email, "name": person.name, "role": person.role})
     await audit.record(connection, person.id, author, "create", created)
     return person

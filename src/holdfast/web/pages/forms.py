@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 from urllib.parse import parse_qsl
-from uuid import UUID
 
 from python_multipart import FormParser
 from python_multipart.exceptions import FormParserError
@@ -187,15 +186,6 @@ def is_csrf_token(sent: str, secret: str) -> bool:
     except ValueError:
         return False
     return hmac.compare_digest(_xor(masked[:_SIZE], masked[_SIZE:]), _digest(secret))
-
-
-def form_id(form: Form, secret: str) -> UUID:
-    """Return an id for what a form creates: the same if the form is sent again, also to another process.
-
-    It follows from the CSRF token, of which each rendered form has its own.
-    """
-    token = bytes.fromhex(form.raw("csrf"))[: 2 * _SIZE]
-    return UUID(bytes=hmac.digest(secret.encode(), token, "sha256")[:16], version=4)
 
 
 def is_of_own_site(request: Request) -> bool:

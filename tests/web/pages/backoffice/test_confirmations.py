@@ -16,7 +16,7 @@ from tests.support.backoffice import Desk
 from tests.support.client import Unit
 from tests.support.in_process import all_routes, app_with
 from tests.support.sql import Sql
-from tests.support.staff_client import Person, hidden_fields
+from tests.support.staff_client import People, Person, hidden_fields
 from tests.support.webhooks import NOBODY_LISTENS, Registrar
 from tests.web.pages.backoffice.unit_pages import booking_page, unit_page
 from tests.web.pages.storefront.buyers import Buyer
@@ -66,6 +66,7 @@ TAKEN_BACK_EASILY = {
 QUESTION = re.compile(r"<details[^>]*>\s*<summary.*?</details>", re.DOTALL)
 FORM = re.compile(r'<form method="post" action="([^"]+)"')
 PARAMETER = re.compile(r"\{(\w+)\}")
+REGISTERED = re.compile(r'action="/backoffice/settings/api/webhooks/([^"/]+)/ping"')
 SECRET = re.compile(r"hfk_[0-9A-Za-z]{42}|hfs_[0-9A-Za-z_-]{43}|hft_[\w-]{32}|/set-up/[\w-]{43}")
 
 
@@ -119,7 +120,7 @@ def every_page(
     yield admin.see(f"/backoffice/projects/{unit.project.slug}/layout")
     for number in range(3):
         yield buyer.see(buyer.hold(new_unit(f"C-{number}")))
-    yield buyer.refused_hold(new_unit("C-9"))
+    yield buyer.refused_hold(new_unit("C-9"), httpx.codes.TOO_MANY_REQUESTS)
 
 
 def test_whatever_cannot_be_taken_back_is_done_by_a_question_that_says_what_will_happen(
@@ -218,7 +219,41 @@ def test_a_form_that_shows_a_secret_creates_it_once(
     assert SECRET.findall(page) == []
     assert sql.value(COUNT) == before
     if form is form_for_an_endpoint:
-        registrar.added.append(reloaded.headers["location"].rpartition("/")[2])
+        registrar.added += REGISTERED.findall(shown.text)
+
+
+def test_a_form_that_is_refused_can_be_corrected_and_sent_again(admin: Person) -> None:
+    path, fields = form_for_a_key(admin)
+    assert "wrong" in admin.refused(path, {**fields, "name": ""})
+    assert admin.submit(path, fields).status_code == httpx.codes.CREATED
+
+
+def test_a_token_that_created_a_key_creates_another_thing_at_another_form(
+    admin: Person, registrar: Registrar
+) -> None:
+    path, fields = form_for_a_key(admin)
+    assert admin.submit(path, fields).status_code == httpx.codes.CREATED
+    path, other = form_for_an_endpoint(admin)
+    registered = admin.submit(path, {**other, "csrf": fields["csrf"]})
+    assert registered.status_code == httpx.codes.CREATED
+    registrar.added += REGISTERED.findall(registered.text)
+
+
+def test_a_form_of_an_endpoint_that_was_removed_registers_no_other(admin: Person, sql: Sql) -> None:
+    path, fields = form_for_an_endpoint(admin)
+    (endpoint_id,) = REGISTERED.findall(admin.submit(path, fields).text)
+    admin.done(f"{ENDPOINT.format(id=endpoint_id)}/remove")
+    before = sql.value(COUNT)
+    assert "was already registered" in admin.done(path, fields)
+    assert sql.value(COUNT) == before
+
+
+def test_a_form_of_an_earlier_session_creates_nothing(admin: Person, people: People, sql: Sql) -> None:
+    path, fields = form_for_a_key(admin)
+    before = sql.value(COUNT)
+    assert "hfk_" not in people.signed_in().refused(path, fields, httpx.codes.FORBIDDEN)
+    assert "hfk_" not in people.stranger().submit(path, fields, on="/backoffice/sign-in").text
+    assert sql.value(COUNT) == before + 1  # the person who has signed in
 
 
 def test_a_form_without_what_its_page_has_shown_replaces_no_secret(

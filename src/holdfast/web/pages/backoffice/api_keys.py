@@ -7,7 +7,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from holdfast.domain.api_key import IssuedKey, Key, Scope
-from holdfast.domain.errors import Fault, IdempotencyKeyUsed, InvalidInput, UnknownProject
+from holdfast.domain.errors import Fault, InvalidInput, UnknownProject
 from holdfast.domain.permissions import ISSUABLE_SCOPES, Permission
 from holdfast.operations import api_keys
 from holdfast.operations.api_keys import KeyIssuer, NewApiKey
@@ -68,14 +68,6 @@ async def issue_key(request: StaffRequest) -> Response:
     try:
         new_key = _parse_form(request)
         issued = await api_keys.issue(database, new_key, issuer, request.author, request.form_id)
-    except IdempotencyKeyUsed:
-        key = await api_keys.find(database, request.form_id)
-        notice = request._(
-            "The key %(name)s was already created. A key is shown only once: if you did not copy it, "
-            "revoke it and create another.",
-            name=key.name,
-        )
-        return await request.redirect_with_notice(KEYS, notice, "warning")
     except InvalidInput as error:
         return await show_new_key(request, 422, request.faults(error))
     except UnknownProject:

@@ -9,18 +9,25 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from starlette.responses import RedirectResponse, Response
 
 from holdfast.domain.audit import ActorKind, Author
-from holdfast.domain.errors import DatabaseUnavailable, DomainError, InvalidInput, TooManyAttempts
+from holdfast.domain.errors import (
+    DatabaseUnavailable,
+    DomainError,
+    EndpointRemoved,
+    IdempotencyKeyUsed,
+    InvalidInput,
+    LastAdmin,
+    TooManyAttempts,
+)
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project, slug_fault
 from holdfast.domain.staff import Preferences, Staff
 from holdfast.domain.transitions import Caller
 from holdfast.operations.login import LoginClient, NewSession, StaffSession
-from holdfast.web.pages import forms
 from holdfast.web.pages.base import PAGE_HEADERS
 from holdfast.web.pages.i18n import language_of, translate
 from holdfast.web.pages.live import EVENT_STREAM, event
@@ -39,6 +46,9 @@ _LONGEST_NEXT_PATH = 4096
 _SET_UP_FORMS = ("", "/preferences", "/second-factor", "/second-factor/confirm")
 # All that is open to staff who lack the second factor that their role requires.
 _OPEN_WITHOUT_FACTOR = {f"{PREFIX}/sign-out", *(ACCOUNT + form for form in _SET_UP_FORMS)}
+
+# Told on the page that the form stands on or belongs to, whose path is the one above.
+_TOLD_AS_NOTICE = (IdempotencyKeyUsed, LastAdmin, EndpointRemoved)
 
 T = TypeVar("T")
 
@@ -102,6 +112,9 @@ class StaffRequest(PageRequest):
         if isinstance(error, DatabaseUnavailable):
             # The layout for staff would query the database again.
             self._become_anonymous()
+        if isinstance(error, _TOLD_AS_NOTICE):
+            page = self.path.rpartition("/")[0]
+            return await self.redirect_with_notice(page, self.error_text(error), "warning")
         return await super().render_error(error)
 
     @property
@@ -120,8 +133,10 @@ class StaffRequest(PageRequest):
 
     @property
     def form_id(self) -> UUID:
-        """The id of what the submitted form creates, so that a form that is sent again creates nothing."""
-        return forms.form_id(self.form, self.csrf_secret)
+        """The id of what the submitted form creates: the same each time that it is sent, like that of an
+        Idempotency-Key. Each rendering of a form has a CSRF token of its own."""
+        assert self.staff_session is not None
+        return uuid5(self.staff_session.session_id, f"{self.path}\n{self.form.raw('csrf')}")
 
     @property
     def is_admitted(self) -> bool:

@@ -12,8 +12,9 @@ from starlette.responses import Response
 
 from holdfast.domain.booking import CLAIMING, HOLDING, Booking, BookingStatus
 from holdfast.domain.booking_actions import BookingAction
-from holdfast.domain.errors import BookingChanged, Conflict, DomainError, InvalidInput, UnknownBooking
+from holdfast.domain.errors import Conflict, DomainError, InvalidInput, UnknownBooking
 from holdfast.domain.permissions import Permission
+from holdfast.domain.transitions import Action
 from holdfast.domain.unit import code_fault
 from holdfast.operations.bookings import BookingDetails
 from holdfast.web.context import buyer_link
@@ -105,14 +106,7 @@ async def reissue_link(request: StaffRequest, reference: str) -> Response:
     """Show the buyer's new link, which is stored nowhere, and its token for those who use the API."""
     bookings = request.services.bookings
     found = await bookings.find(reference)
-    try:
-        _, token = await bookings.reissue_link(found, request.author, request.form.text("link"))
-    except BookingChanged:
-        notice = request._(
-            "A new link was already made. It is shown only once: if you did not copy it, make another one."
-        )
-        path = f"{BOOKINGS}/{found.booking.reference}"
-        return await request.redirect_with_notice(path, notice, "warning")
+    _, token = await bookings.reissue_link(found, request.author, request.form.text("link"))
     link = buyer_link(request.context.public_url, found.project_slug, found.booking.reference, token)
     details = await bookings.load_details(reference, request.caller)
     return await _render(request, details, link=link, link_token=token)
@@ -128,8 +122,10 @@ async def act_on_booking(request: StaffRequest, reference: str, *, action: Booki
         )
     except (InvalidInput, Conflict) as error:
         return await _render_error(request, reference, action, error)
-    path = f"{BOOKINGS}/{written.booking.reference}"
-    return await request.redirect_with_notice(path, _success_notice(request, action, written.booking))
+    booking = written.booking
+    is_refund_due = booking.status is BookingStatus.REFUND_DUE
+    notice = success_notice(request, action, booking.ends_at, is_refund_due=is_refund_due)
+    return await request.redirect_with_notice(f"{BOOKINGS}/{booking.reference}", notice)
 
 
 async def show_document(request: StaffRequest, reference: str, *, kind: Kind, as_pdf: bool) -> Response:
@@ -167,13 +163,7 @@ async def _render_error(
     details = await request.services.bookings.load_details(reference, request.caller)
     faults = request.faults(error)
     if not faults or action not in details.possible:
-        message = request.error_text(error)
-        if isinstance(error, BookingChanged):
-            message = request._(
-                "The booking has changed since you opened this page. Nothing was done. "
-                "Check it and try again."
-            )
-        request.notice = Notice(message, "refused")
+        request.notice = Notice(request.error_text(error), "refused")
     return await _render(request, details, problem_type(error).status, faults=faults, failed_action=action)
 
 
@@ -210,23 +200,35 @@ async def _render(
     )
 
 
-def _success_notice(request: StaffRequest, action: BookingAction, booking: Booking) -> str:
-    is_refund_due = booking.status is BookingStatus.REFUND_DUE
-    until = "" if booking.ends_at is None else request.language.date_time(booking.ends_at)
-    if action is BookingAction.CONFIRM_DEPOSIT:
-        if is_refund_due:
-            return request._(
-                "The deposit was recorded and must be refunded: the unit cannot be reserved again."
-            )
-        return request._("The deposit is confirmed; the unit is reserved until %(until)s.", until=until)
-    if action is BookingAction.EXTEND:
-        return request._("The new end is %(until)s.", until=until)
-    if action is BookingAction.CANCEL:
-        if is_refund_due:
-            return request._("The booking was cancelled. The deposit must be refunded.")
-        return request._("The booking was cancelled; the unit is available.")
+def success_notice(
+    request: StaffRequest,
+    action: Action | BookingAction,
+    ends_at: datetime | None,
+    *,
+    is_refund_due: bool = False,
+) -> str:
+    """Say what was done to a unit or a booking."""
+    until = "" if ends_at is None else request.language.date_time(ends_at)
+    if is_refund_due and action is BookingAction.CONFIRM_DEPOSIT:
+        return request._("The deposit was recorded and must be refunded: the unit cannot be reserved again.")
+    if is_refund_due or action is Action.CANCEL_RESERVATION:
+        return request._("The booking was cancelled. The deposit must be refunded.")
     notices = {
-        BookingAction.CLOSE_SALE: request._("The unit is sold."),
+        Action.OPEN: request._(
+            "The unit is held until %(until)s. You can create the buyer's link on the booking page.",
+            until=until,
+        ),
+        Action.EXTEND: request._("The new end is %(until)s.", until=until),
+        Action.CANCEL_HOLD: request._("The hold was cancelled; the unit is available."),
+        Action.CONFIRM_DEPOSIT: request._(
+            "The deposit is confirmed; the unit is reserved until %(until)s.", until=until
+        ),
+        Action.CLOSE_SALE: request._("The unit is sold."),
+        Action.PUT_ON_SALE: request._("The unit is on sale."),
+        Action.TAKE_OFF_SALE: request._("The unit is off sale."),
+        Action.ARCHIVE: request._("The unit is archived."),
+        Action.REVOKE_SALE: request._("The sale was revoked; the unit is off sale."),
+        BookingAction.CANCEL: request._("The hold was cancelled; the unit is available."),
         BookingAction.MARK_REFUNDED: request._("The refund of the deposit was recorded."),
         BookingAction.ERASE_BUYER: request._("The buyer's personal data was erased."),
     }

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from holdfast.domain.delivery import Attempt, Delivery, DeliveryFilter, DeliveryStatus
 from holdfast.domain.endpoint import SENT_EVENTS, Endpoint
 from holdfast.domain.endpoint_url import InvalidEndpointUrl, parse_endpoint_url
-from holdfast.domain.errors import EndpointRemoved, UnknownEndpoint
+from holdfast.domain.errors import UnknownEndpoint
 from holdfast.domain.permissions import Permission
 from holdfast.domain.unit import code_fault
 from holdfast.operations.deliveries import END, NO_CURSOR, START, DeliverySearchPage
@@ -129,13 +129,9 @@ async def show_result(request: StaffRequest, delivery_id: UUID) -> Response:
 
 @pages.post("/deliveries/{id}/resend", Permission.MANAGE_WEBHOOKS, back_to="/deliveries/{id}")
 async def resend(request: StaffRequest, delivery_id: UUID) -> Response:
-    path = f"{DELIVERIES}/{delivery_id}"
-    try:
-        await request.services.deliveries.resend(delivery_id, request.author)
-    except EndpointRemoved as error:
-        return await request.redirect_with_notice(path, request.error_text(error), "refused")
+    await request.services.deliveries.resend(delivery_id, request.author)
     notice = request._("The delivery is being resent with the same id and body.")
-    return await request.redirect_with_notice(path, notice)
+    return await request.redirect_with_notice(f"{DELIVERIES}/{delivery_id}", notice)
 
 
 def _parse_filters(request: StaffRequest) -> tuple[UUID | None, DeliveryFilter, dict[str, str]]:

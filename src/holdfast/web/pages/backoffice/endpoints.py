@@ -14,13 +14,7 @@ from starlette.responses import Response
 
 from holdfast.domain.delivery import HOURS, FailedDeliveryFilter, HourlyDeliveries
 from holdfast.domain.endpoint import SENT_EVENTS, Endpoint, EndpointConfig, IssuedSecret
-from holdfast.domain.errors import (
-    Fault,
-    IdempotencyKeyUsed,
-    InvalidInput,
-    UnknownEndpoint,
-    UnknownProject,
-)
+from holdfast.domain.errors import Fault, InvalidInput, UnknownEndpoint, UnknownProject
 from holdfast.domain.event import EventName
 from holdfast.domain.permissions import Permission
 from holdfast.domain.signature import TOLERANCE_SECONDS
@@ -76,12 +70,6 @@ async def add_endpoint(request: StaffRequest) -> Response:
         issued = await request.services.endpoints.add(
             config, request.author, request.form_id, repeats_secret=False
         )
-    except IdempotencyKeyUsed:
-        notice = request._(
-            "This endpoint was already registered. Its secret is shown only once: "
-            "if you did not copy it, rotate the secret."
-        )
-        return await request.redirect_with_notice(_path(request.form_id), notice, "warning")
     except (InvalidInput, UnknownProject) as error:
         return await _render_form_error(request, error)
     return await _render_secret(request, issued, 201)
@@ -145,15 +133,9 @@ async def resume(request: StaffRequest, endpoint_id: UUID) -> Response:
 
 @pages.post(f"{_ENDPOINT}/rotate", _MANAGE, back_to=_ENDPOINT)
 async def rotate_secret(request: StaffRequest, endpoint_id: UUID) -> Response:
-    try:
-        issued = await request.services.endpoints.rotate(
-            endpoint_id, request.author, seen_secret_id=request.form.text("secret")
-        )
-    except IdempotencyKeyUsed:
-        notice = request._(
-            "The secret was already rotated. It is shown only once: if you did not copy it, rotate it again."
-        )
-        return await request.redirect_with_notice(_path(endpoint_id), notice, "warning")
+    issued = await request.services.endpoints.rotate(
+        endpoint_id, request.author, seen_secret_id=request.form.text("secret")
+    )
     return await _render_secret(request, issued, 200)
 
 

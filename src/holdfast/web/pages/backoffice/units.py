@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -22,6 +21,7 @@ from holdfast.operations.units import UnitWithBooking
 from holdfast.web.api.bodies import BuyerDetails, valid
 from holdfast.web.pages.backoffice.audit import list_differences
 from holdfast.web.pages.backoffice.base import Notice, StaffRequest, pages, unit_path
+from holdfast.web.pages.backoffice.bookings import success_notice
 from holdfast.web.pages.templates import list_media
 from holdfast.web.pagination import LARGEST_NUMBER, NUMBER_CURSOR, paginate
 from holdfast.web.problems import problem_type
@@ -74,7 +74,7 @@ async def act_on_unit(request: StaffRequest, slug: str, code: str, *, action: Ac
         )
     except (InvalidInput, PreconditionFailed, Conflict) as error:
         return await _render_error(request, slug, code, action, error)
-    notice = _success_notice(request, action, ends_at(written.unit))
+    notice = success_notice(request, action, ends_at(written.unit))
     return await request.redirect_with_notice(unit_path(slug, code), notice)
 
 
@@ -190,25 +190,3 @@ async def _list_history(
 ) -> tuple[Iterable[StoredEntry], str | None]:
     rows = await request.services.units.history(staff_unit.unit, before, limit)
     return paginate(rows, limit, lambda row: NUMBER_CURSOR.encode(row.id))
-
-
-def _success_notice(request: StaffRequest, action: Action, end: datetime | None) -> str:
-    until = "" if end is None else request.language.date_time(end)
-    notices = {
-        Action.OPEN: request._(
-            "The unit is held until %(until)s. You can create the buyer's link on the booking page.",
-            until=until,
-        ),
-        Action.EXTEND: request._("The new end is %(until)s.", until=until),
-        Action.CANCEL_HOLD: request._("The hold was cancelled; the unit is available."),
-        Action.CONFIRM_DEPOSIT: request._(
-            "The deposit is confirmed; the unit is reserved until %(until)s.", until=until
-        ),
-        Action.CANCEL_RESERVATION: request._("The reservation was cancelled. The deposit must be refunded."),
-        Action.CLOSE_SALE: request._("The unit is sold."),
-        Action.PUT_ON_SALE: request._("The unit is on sale."),
-        Action.TAKE_OFF_SALE: request._("The unit is off sale."),
-        Action.ARCHIVE: request._("The unit is archived."),
-        Action.REVOKE_SALE: request._("The sale was revoked; the unit is off sale."),
-    }
-    return notices[action]

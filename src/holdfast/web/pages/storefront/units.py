@@ -169,7 +169,6 @@ async def show_hold(request: BuyerRequest, slug: str, code: str) -> Response:
     if unit.status not in ON_SALE:
         raise errors.UnknownUnit(slug, code)
     values: dict[str, Any] = {"unit": unit, "project": project, "unit_path": unit_path(slug, unit.code)}
-    values["form"] = request.form
     if unit.status is not Status.AVAILABLE:
         values |= {
             "similar": await similar_units(request, slug, unit),
