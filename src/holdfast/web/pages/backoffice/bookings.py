@@ -141,14 +141,15 @@ async def show_document(request: StaffRequest, reference: str, *, kind: Kind, as
     )
 
 
-def booking_permission(action: BookingAction) -> Permission:
-    is_deposit = action is BookingAction.CONFIRM_DEPOSIT
-    return Permission.CONFIRM_DEPOSIT if is_deposit else Permission.SELL
+def action_permission(action: Action | BookingAction) -> Permission:
+    """Return the permission that is named after the action, if there is one."""
+    own = {str(Permission.CONFIRM_DEPOSIT), str(Permission.REVOKE_SALE)}
+    return Permission(action) if action in own else Permission.SELL
 
 
 for _action in BookingAction:
     pages.post(
-        f"/bookings/{{reference}}/{_action}", booking_permission(_action), back_to="/bookings/{reference}"
+        f"/bookings/{{reference}}/{_action}", action_permission(_action), back_to="/bookings/{reference}"
     )(reissue_link if _action is BookingAction.REISSUE_LINK else partial(act_on_booking, action=_action))
 for _kind, _ending in product(Kind, ("", ".pdf")):
     pages.get(f"/bookings/{{reference}}/{_kind}{_ending}", Permission.SEE_BOOKINGS)(
@@ -189,7 +190,7 @@ async def _render(
         possible={
             str(action): decision
             for action, decision in details.possible.items()
-            if request.may(booking_permission(action))
+            if request.may(action_permission(action))
         },
         typed=request.form,
         faults=faults or {},

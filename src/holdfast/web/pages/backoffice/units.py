@@ -21,7 +21,7 @@ from holdfast.operations.units import UnitWithBooking
 from holdfast.web.api.bodies import BuyerDetails, valid
 from holdfast.web.pages.backoffice.audit import list_differences
 from holdfast.web.pages.backoffice.base import Notice, StaffRequest, pages, unit_path
-from holdfast.web.pages.backoffice.bookings import success_notice
+from holdfast.web.pages.backoffice.bookings import action_permission, success_notice
 from holdfast.web.pages.templates import list_media
 from holdfast.web.pagination import LARGEST_NUMBER, NUMBER_CURSOR, paginate
 from holdfast.web.problems import problem_type
@@ -78,14 +78,8 @@ async def act_on_unit(request: StaffRequest, slug: str, code: str, *, action: Ac
     return await request.redirect_with_notice(unit_path(slug, code), notice)
 
 
-def _permission(action: Action) -> Permission:
-    if action is Action.REVOKE_SALE:
-        return Permission.REVOKE_SALE
-    return Permission.CONFIRM_DEPOSIT if action is Action.CONFIRM_DEPOSIT else Permission.SELL
-
-
 for _action in dict.fromkeys(row.action for row in TRANSITIONS if Caller.ADMIN in row.callers):
-    pages.post(f"{_UNIT}/{_action}", _permission(_action), back_to=_UNIT)(
+    pages.post(f"{_UNIT}/{_action}", action_permission(_action), back_to=_UNIT)(
         partial(act_on_unit, action=_action)
     )
 
@@ -177,7 +171,7 @@ def _panel_values(
 def _list_transitions(request: StaffRequest, unit: Unit) -> list[Transition]:
     """Return those that this person may use now; those by which a buyer loses something come last."""
     rows = transitions_for(request.caller, unit.status, unit.archived)
-    permitted = [row for row in rows if request.may(_permission(row.action))]
+    permitted = [row for row in rows if request.may(action_permission(row.action))]
     return sorted(permitted, key=lambda row: (row.ends is not None, not is_progress(row)))
 
 
