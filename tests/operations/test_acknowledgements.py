@@ -201,6 +201,49 @@ async def invitation(database: Database) -> Repeat:
     return invite
 
 
+async def invitation_by_a_form(database: Database) -> Repeat:
+    office = open_office(database)
+
+    async def invite() -> None:
+        with suppress(IdempotencyKeyUsed):
+            await office.staff.invite("nora@example.com", "Nora", Role.SALES, COMMAND, AGAIN)
+
+    return invite
+
+
+async def reset(database: Database) -> Repeat:
+    office = open_office(database)
+    person = await office.add()
+    seen = await office.staff.credentials_version(person.id)
+
+    async def reset_as_seen() -> None:
+        with suppress(IdempotencyKeyUsed):
+            await office.staff.reset(person.id, COMMAND, seen)
+
+    return reset_as_seen
+
+
+async def rotation(database: Database) -> Repeat:
+    endpoints = subscribing(database)
+    made = (await endpoints.add(EndpointConfig(NOWHERE), COMMAND)).endpoint
+
+    async def rotate() -> None:
+        with suppress(IdempotencyKeyUsed):
+            await endpoints.rotate(made.id, COMMAND, seen_secret_id=str(made.secret_id))
+
+    return rotate
+
+
+async def new_link(database: Database) -> Repeat:
+    bookings, found = await held(database)
+
+    async def reissue() -> None:
+        with suppress(IdempotencyKeyUsed):
+            await bookings.reissue_link(found, COMMAND, found.booking.link_version)
+
+    return reissue
+
+
 async def endpoint_for_another_url(database: Database) -> Repeat:
     endpoints = subscribing(database)
     await endpoints.add(EndpointConfig(NOWHERE), COMMAND, AGAIN)
@@ -229,7 +272,7 @@ REPEATED: list[Setup] = [put, bulk, only_if_new, keyed_hold, signature, key, end
 # These go the ways of the others.
 ALSO_REPEATED: list[Setup] = [
     patch, own_hold, second_click, payment, cancellation, endpoint_for_another_url, removal, person,
-    invitation, sign_out_everywhere,
+    invitation, invitation_by_a_form, reset, rotation, new_link, sign_out_everywhere,
 ]  # fmt: skip
 SETUPS = [*REPEATED, *(pytest.param(setup, marks=pytest.mark.slow) for setup in ALSO_REPEATED)]
 
