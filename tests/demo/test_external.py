@@ -197,6 +197,9 @@ async def test_a_link_to_the_payment_page_that_was_changed_is_refused(client: ht
 async def test_a_declined_payment_leads_back_to_the_booking(client: httpx.AsyncClient) -> None:
     request = REQUEST._replace(return_url=f"{RETURN_URL}?paid=1", made_at=datetime.now(UTC))
     link = signed_query(request, SECRET)
-    assert "129,950" in (await client.get(f"/pay?{link}")).text
+    page = (await client.get(f"/pay?{link}")).text
+    assert "129,950" in page
+    for told in ("Your payment will reserve", "A late payment will", "If you decline, nothing changes"):
+        assert told in page
     back = await client.post("/pay", data={"link": link, "choice": "decline"}, follow_redirects=False)
     assert back.headers["location"] == RETURN_URL

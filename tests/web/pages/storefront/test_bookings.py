@@ -154,6 +154,7 @@ def test_everything_that_is_wrong_is_told_at_once_and_nothing_is_lost(buyer: Buy
 
 def test_signing_leads_back_to_the_booking_and_is_done_once(buyer: Buyer, stored: Unit, desk: Desk) -> None:
     path = buyer.hold(stored)
+    assert "This will sign the agreement in your name." in buyer.see(path)
     for _ in range(2):
         answer = buyer.sign(path, buyerName=EVIL)
         assert (answer.status_code, answer.headers["location"]) == (303, path)
