@@ -5,7 +5,7 @@ from pathlib import Path
 
 from holdfast.demo.project import SLUG
 from holdfast.domain.audit import COMMAND
-from holdfast.domain.seller import NOBODY_NAMED, Seller
+from holdfast.domain.seller import NOBODY_NAMED, Seller, read_logo
 from holdfast.operations.projects import Projects
 from holdfast.operations.sellers import Sellers
 from holdfast.operations.units import Units
@@ -31,4 +31,6 @@ async def add_seller(database: Database, units: Units) -> None:
     if await sellers.own(None) == NOBODY_NAMED:
         await Projects(database, units).settle(SLUG, {"listed": True}, COMMAND)
         logo = b64encode(Path(__file__).with_name("logo.png").read_bytes()).decode()
-        await sellers.replace(None, SELLER._replace(logo=f"data:image/png;base64,{logo}"), COMMAND)
+        await sellers.settle(
+            None, SELLER.set_fields | {"logo": read_logo(f"data:image/png;base64,{logo}")}, COMMAND
+        )

@@ -62,6 +62,7 @@ class Documents:
         language = self.language(found, requested_language, page_language)
         headers = {**headers, "X-Robots-Tag": "noindex, nofollow"}
         values = {"language": language, "languages": NAMES, "home": booking_path, "kind": kind}
+        values |= {"seller": await self._sellers.effective(found.project_slug)}
         missing = content.find_missing(kind, found.booking, language)
         if missing is not None:
             template = templates().get_template("documents/missing.html")
