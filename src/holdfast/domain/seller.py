@@ -19,7 +19,7 @@ _BETWEEN_DIGITS = re.compile(r"[\s()./\u002d\u200e\u200f\u202a-\u202e\u2066-\u20
 _NUMBERS = {
     "commercial_registration": (r"\d{10}", "A commercial registration number has 10 digits."),
     "vat_number": (r"3\d{13}3", "A VAT number has 15 digits; the first and the last are 3."),
-    "whatsapp": (r"\+[1-9]\d{7,14}", "This must have its country code, such as +966501234567."),
+    "whatsapp": (r"\+[1-9]\d{7,14}", "This must begin with the country code, such as +966501234567."),
     "iban": (
         r"[A-Z]{2}\d{2}[A-Z\d]{11,30}",
         "This must be an IBAN, such as SA03 8000 0000 6080 1016 7519. Check it for a mistyped character.",

@@ -61,8 +61,14 @@ class Documents:
         """Return a document in the requested language, or else in that of the signature or the page."""
         language = self.language(found, requested_language, page_language)
         headers = {**headers, "X-Robots-Tag": "noindex, nofollow"}
-        values = {"language": language, "languages": NAMES, "home": booking_path, "kind": kind}
-        values |= {"seller": await self._sellers.effective(found.project_slug)}
+        seller: Any = await self._sellers.effective(found.project_slug)
+        values = {
+            "language": language,
+            "languages": NAMES,
+            "home": booking_path,
+            "kind": kind,
+            "seller": seller,
+        }
         missing = content.find_missing(kind, found.booking, language)
         if missing is not None:
             template = templates().get_template("documents/missing.html")
