@@ -61,14 +61,8 @@ class Documents:
         """Return a document in the requested language, or else in that of the signature or the page."""
         language = self.language(found, requested_language, page_language)
         headers = {**headers, "X-Robots-Tag": "noindex, nofollow"}
-        seller: Any = await self._sellers.effective(found.project_slug)
-        values = {
-            "language": language,
-            "languages": NAMES,
-            "home": booking_path,
-            "kind": kind,
-            "seller": seller,
-        }
+        values: dict[str, Any] = {"languages": NAMES, "home": booking_path, "kind": kind}
+        values |= {"language": language, "seller": await self._sellers.effective(found.project_slug)}
         missing = content.find_missing(kind, found.booking, language)
         if missing is not None:
             template = templates().get_template("documents/missing.html")

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.app import running_app
 from tests.support.backoffice import BACKOFFICE, Desk, project_url
 from tests.support.client import Project, Unit, succeeded
 from tests.support.staff_client import missing
+from tests.web.api.storefront.limits import BEHIND_A_PROXY
 from tests.web.pages.storefront.buyers import Buyer, project_page, unit_page
 
 GENERAL = {
@@ -44,6 +46,17 @@ def test_every_page_says_how_to_reach_the_seller(buyer: Buyer, desk: Desk, store
     own = buyer.see(unit_page(stored))
     assert missing(own, 'href="mailto:own@palm.example"', *REACHED[:2]) == []
     assert REACHED[2] not in own
+
+
+def test_a_page_that_asks_the_database_nothing_names_the_seller_too(database_url: str, stored: Unit) -> None:
+    settings = {
+        "HOLDFAST_DATABASE_URL": database_url,
+        "HOLDFAST_PUBLIC_RATE_LIMIT": "0.001",
+        **BEHIND_A_PROXY,
+    }
+    with running_app(settings, background_work=False) as limited:
+        page = Buyer(limited.address).look(project_page(stored.project))
+    assert (page.status_code, missing(page.text, *REACHED, "Palm Court Company")) == (429, [])
 
 
 def test_an_agreement_keeps_the_seller_of_the_day_it_was_signed(
