@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import threading
 from base64 import b64encode
 from collections import OrderedDict
@@ -26,6 +24,7 @@ from holdfast.operations.bookings import FoundBooking
 from holdfast.operations.sellers import Sellers
 from holdfast.operations.units import Units
 from holdfast.web.documents import content
+from holdfast.web.json import encode
 from holdfast.web.pages.i18n import DIRECTIONS, NAMES, Language, language_of
 from holdfast.web.pages.templates import templates
 
@@ -121,26 +120,25 @@ class PdfRenderer:
         self._lock = asyncio.Lock()
         # A caller that gave up waiting leaves its thread behind.
         self._compiling = threading.Lock()
-        self._cache: OrderedDict[bytes, bytes] = OrderedDict()
+        self._cache: OrderedDict[tuple[content.Document, str | None], bytes] = OrderedDict()
         self._compiler: typst.Compiler | None = None
 
     async def render(self, document: content.Document, url: str | None, logo: bytes | None = None) -> bytes:
         """One at a time: each takes some ten milliseconds, and the process has other requests to serve."""
         qr_code = url and await asyncio.to_thread(qr_code_svg, url)
-        data, timestamp = json.dumps(_data(document, qr_code, logo)), int(document.created_at.timestamp())
-        key = hashlib.sha256(f"{timestamp}:{data}".encode()).digest()
+        key, timestamp = (document, url), int(document.created_at.timestamp())
         async with self._lock:
             if key not in self._cache:
-                self._cache[key] = await asyncio.to_thread(self._compile, data, timestamp)
+                data = _data(document, qr_code)
+                self._cache[key] = await asyncio.to_thread(self._compile, data, logo, timestamp)
             self._cache.move_to_end(key)
             while len(self._cache) > _CACHE_SIZE:
                 self._cache.popitem(last=False)
             return self._cache[key]
 
-    def _compile(self, data: str, timestamp: int) -> bytes:
+    def _compile(self, data: Mapping[str, Any], logo: bytes | None, timestamp: int) -> bytes:
         import typst
 
-        without_logo = json.dumps({**json.loads(data), "logo": None})
         with self._compiling:
             if self._compiler is None:
                 fonts = typst.Fonts(
@@ -151,7 +149,8 @@ class PdfRenderer:
                 )
             # The standards allow no letter that none of our fonts has; without them it is an empty box. And
             # a logo may be damaged beyond what was checked.
-            for text, standards in product((data, without_logo), (STANDARDS, [])):
+            for picture, standards in product((logo, None), (STANDARDS, [])):
+                text = encode({**data, "logo": picture and list(picture)}).decode()
                 options: dict[str, Any] = {"sys_inputs": {"data": text}, "pdf_standards": standards}
                 with suppress(typst.TypstError):
                     pdf = self._compiler.compile(format="pdf", timestamp=timestamp, **options)
@@ -160,7 +159,7 @@ class PdfRenderer:
         raise RuntimeError("typst failed with and without logo and standards")
 
 
-def _data(document: content.Document, qr_code: str | None, logo: bytes | None) -> dict[str, Any]:
+def _data(document: content.Document, qr_code: str | None) -> dict[str, Any]:
     """Return what ``document.typ`` reads. All of it is data there and never read as instructions."""
     language, _ = document.language, document.language.gettext
     return {
@@ -177,7 +176,6 @@ def _data(document: content.Document, qr_code: str | None, logo: bytes | None) -
         "signature": None if document.signature is None else _table(document.signature),
         "remarks": document.remarks,
         "qr_code": qr_code,
-        "logo": logo and list(logo),
         "words": {
             "reference": _("Booking reference"),
             "booking_state": _("Booking status"),

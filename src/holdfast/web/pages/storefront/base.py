@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from starlette.responses import Response
 
 from holdfast.domain.errors import DatabaseUnavailable, DomainError, Fault, TooManyRequests, UnknownBooking
-from holdfast.web.errors import MalformedBody, UnknownRoute
+from holdfast.web.errors import HttpError, MalformedBody, UnknownRoute
 from holdfast.web.pages.base import PAGE_HEADERS, headers_with
 from holdfast.web.pages.forms import is_of_own_site
 from holdfast.web.pages.i18n import DIRECTIONS, language_of
@@ -123,7 +123,7 @@ class BuyerRequest(PageRequest):
 
     async def render_error(self, error: Exception) -> Response:
         """Tell whoever may not see a booking how to get access, and not whether there is such a booking."""
-        self.is_turned_away = isinstance(error, DatabaseUnavailable | TooManyRequests)
+        self.is_turned_away = isinstance(error, DatabaseUnavailable | HttpError | TooManyRequests)
         if not isinstance(error, UnknownBooking):
             return await super().render_error(error)
         page = await self.render(
