@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from base64 import b64encode
-from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -14,6 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import segno
 from starlette.responses import HTMLResponse, Response
 
@@ -24,7 +24,6 @@ from holdfast.operations.bookings import FoundBooking
 from holdfast.operations.sellers import Sellers
 from holdfast.operations.units import Units
 from holdfast.web.documents import content
-from holdfast.web.json import encode
 from holdfast.web.pages.i18n import DIRECTIONS, NAMES, Language, language_of
 from holdfast.web.pages.templates import templates
 
@@ -35,7 +34,7 @@ FONTS = Path(__file__).parent / "fonts"
 # PDF/A-2a for archives, PDF/UA-1 for screen readers.
 STANDARDS: list[Any] = ["a-2a", "ua-1"]
 _CACHE_SIZE = 32
-"""A PDF has a few tens of kilobytes."""
+"""A PDF has a few tens of kilobytes, and its logo twice."""
 
 
 class Documents:
@@ -120,25 +119,18 @@ class PdfRenderer:
         self._lock = asyncio.Lock()
         # A caller that gave up waiting leaves its thread behind.
         self._compiling = threading.Lock()
-        self._cache: OrderedDict[tuple[content.Document, str | None], bytes] = OrderedDict()
+        self._compile_once = lru_cache(maxsize=_CACHE_SIZE)(self._compile)
         self._compiler: typst.Compiler | None = None
 
     async def render(self, document: content.Document, url: str | None, logo: bytes | None = None) -> bytes:
         """One at a time: each takes some ten milliseconds, and the process has other requests to serve."""
-        qr_code = url and await asyncio.to_thread(qr_code_svg, url)
-        key, timestamp = (document, url), int(document.created_at.timestamp())
         async with self._lock:
-            if key not in self._cache:
-                data = _data(document, qr_code)
-                self._cache[key] = await asyncio.to_thread(self._compile, data, logo, timestamp)
-            self._cache.move_to_end(key)
-            while len(self._cache) > _CACHE_SIZE:
-                self._cache.popitem(last=False)
-            return self._cache[key]
+            return await asyncio.to_thread(self._compile_once, document, url, logo)
 
-    def _compile(self, data: Mapping[str, Any], logo: bytes | None, timestamp: int) -> bytes:
+    def _compile(self, document: content.Document, url: str | None, logo: bytes | None) -> bytes:
         import typst
 
+        data, timestamp = _data(document, url and qr_code_svg(url)), int(document.created_at.timestamp())
         with self._compiling:
             if self._compiler is None:
                 fonts = typst.Fonts(
@@ -150,7 +142,7 @@ class PdfRenderer:
             # The standards allow no letter that none of our fonts has; without them it is an empty box. And
             # a logo may be damaged beyond what was checked.
             for picture, standards in product((logo, None), (STANDARDS, [])):
-                text = encode({**data, "logo": picture and list(picture)}).decode()
+                text = msgspec.json.encode({**data, "logo": picture and list(picture)}).decode()
                 options: dict[str, Any] = {"sys_inputs": {"data": text}, "pdf_standards": standards}
                 with suppress(typst.TypstError):
                     pdf = self._compiler.compile(format="pdf", timestamp=timestamp, **options)

@@ -1,4 +1,4 @@
-"""The page of a project: its buildings as a drawing, its units as a list, both updated live."""
+"""The list of projects, and the page of one: its buildings as a drawing, its units as a list, both live."""
 
 from __future__ import annotations
 
