@@ -6,7 +6,8 @@ from base64 import b64encode
 
 import pytest
 
-from holdfast.domain.seller import LARGEST_LOGO_BYTES, Seller, iban_fault, read_logo
+from holdfast.domain.errors import FieldError
+from holdfast.domain.seller import LARGEST_LOGO_BYTES, Logo, Seller, effective, read_logo, read_number
 
 
 def png(width: int = 3, height: int = 2) -> bytes:
@@ -18,7 +19,7 @@ def png(width: int = 3, height: int = 2) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
-def logo_of(content: bytes) -> tuple[str, bytes] | None:
+def logo_of(content: bytes) -> Logo:
     return read_logo("data:image/png;base64," + b64encode(content).decode())
 
 
@@ -26,10 +27,22 @@ JPEG = b"\xff\xd8\xff\xe0\x00\x04ab\xff\xff\xc0\x00\x0b\x08\x00\x50\x00\xa0\x01\
 
 
 def test_an_iban_with_one_wrong_character_is_none() -> None:
-    assert iban_fault("SA0380000000608010167519") is None
-    assert iban_fault("GB29NWBK60161331926819") is None
+    for right in ("SA0380000000608010167519", "GB29NWBK60161331926819"):
+        assert read_number("iban", right) == right
     for wrong in ("SA0380000000608010167518", "SA0380000000608010167591", "SA3080000000608010167519"):
-        assert iban_fault(wrong)
+        with pytest.raises(FieldError):
+            read_number("iban", wrong)
+
+
+def test_a_field_of_the_project_takes_the_place_of_the_general_one() -> None:
+    profiles = {
+        None: Seller("Palm", phone="920001234"),
+        "court": Seller("Palm Court"),
+        "other": Seller("Other"),
+    }
+    assert effective(profiles, "court") == Seller("Palm Court", phone="920001234")
+    assert effective(profiles, "unknown") == effective(profiles, None) == profiles[None]
+    assert effective({}, "court") == Seller()
 
 
 def test_an_iban_is_shown_in_groups_of_four() -> None:
@@ -39,7 +52,6 @@ def test_an_iban_is_shown_in_groups_of_four() -> None:
 def test_a_png_and_a_jpeg_are_recognised() -> None:
     for content, ending in ((png(), ".png"), (JPEG, ".jpeg")):
         logo = logo_of(content)
-        assert logo is not None
         assert (logo[0].endswith(ending), logo[1]) == (True, content)
         assert logo == logo_of(content)
 
@@ -53,4 +65,5 @@ def test_a_png_and_a_jpeg_are_recognised() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_picture_or_too_large_is_no_logo(content: bytes) -> None:
-    assert logo_of(content) is None
+    with pytest.raises(FieldError):
+        logo_of(content)

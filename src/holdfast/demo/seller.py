@@ -1,6 +1,5 @@
 """The seller of the demo project. Nothing of it is real."""
 
-from base64 import b64encode
 from pathlib import Path
 
 from holdfast.demo.project import SLUG
@@ -30,5 +29,5 @@ async def add_seller(database: Database, units: Units) -> None:
     sellers = Sellers(database, units)
     if await sellers.own(None) == NOBODY_NAMED:
         await Projects(database, units).settle(SLUG, {"listed": True}, COMMAND)
-        logo = b64encode(Path(__file__).with_name("logo.png").read_bytes()).decode()
-        await sellers.replace(None, SELLER._replace(logo=f"data:image/png;base64,{logo}"), COMMAND)
+        logo = ("/p/logos/narjis.png", Path(__file__).with_name("logo.png").read_bytes())
+        await sellers.settle(None, SELLER.set_fields | {"logo": logo}, COMMAND)

@@ -33,6 +33,10 @@ class MessageError(Exception):
         self.message = message
 
 
+class FieldError(MessageError, ValueError):
+    """The value of a field or parameter is not valid; pydantic collects these with its own."""
+
+
 class DomainError(MessageError):
     """An error whose message is a sentence for the user."""
 

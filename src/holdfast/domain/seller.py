@@ -6,17 +6,25 @@ import hashlib
 import re
 import unicodedata
 from base64 import b64decode
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
-from holdfast.domain.errors import Fault
+from holdfast.domain.errors import FieldError
 
 LARGEST_LOGO_BYTES = 256 * 1024
 LARGEST_LOGO_PIXELS = 2000
-IBAN_MESSAGE = (
-    "This must be an IBAN, such as SA03 8000 0000 6080 1016 7519. Check it for a mistyped character."
-)
 
 _BETWEEN_DIGITS = re.compile(r"[\s()./\u002d\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_NUMBERS = {
+    "commercial_registration": (r"\d{10}", "A commercial registration number has 10 digits."),
+    "vat_number": (r"3\d{13}3", "A VAT number has 15 digits; the first and the last are 3."),
+    "whatsapp": (r"\+[1-9]\d{7,14}", "This must begin with the country code, such as +966501234567."),
+    "iban": (
+        r"[A-Z]{2}\d{2}[A-Z\d]{11,30}",
+        "This must be an IBAN, such as SA03 8000 0000 6080 1016 7519. Check it for a mistyped character.",
+    ),
+}
 # Where a picture has its height and width. A JPEG may have a thumbnail, with a size of its own.
 _SIZES = {
     "png": re.compile(rb"\A\x89PNG\r\n\x1a\n....IHDR(....)(....)", re.DOTALL),
@@ -40,7 +48,7 @@ class Seller(NamedTuple):
     terms: str | None = None
     """In addition to the clauses of the agreement."""
     logo: str | None = None
-    """The path of a stored picture; in a change also a data URL."""
+    """The path of a stored picture."""
 
     @property
     def set_fields(self) -> dict[str, str]:
@@ -57,6 +65,15 @@ class Seller(NamedTuple):
 
 
 NOBODY_NAMED = Seller()
+Profiles = Mapping[str | None, Seller]
+"""By the slugs of projects; by None that of the installation."""
+Logo = tuple[str, bytes]
+"""A path, which changes with the picture, and the picture."""
+
+
+def effective(profiles: Profiles, slug: str | None) -> Seller:
+    """Return the profile that buyers of a project see: the installation's with the fields of the project."""
+    return profiles.get(None, NOBODY_NAMED)._replace(**profiles.get(slug, NOBODY_NAMED).set_fields)
 
 
 def plain_number(text: str) -> str:
@@ -64,24 +81,24 @@ def plain_number(text: str) -> str:
     return _BETWEEN_DIGITS.sub("", "".join(str(unicodedata.decimal(one, one)) for one in text.upper()))
 
 
-def iban_fault(text: str) -> Fault | None:
-    """Check the two digits that are computed from the others (ISO 13616)."""
-    is_valid = int("".join(str(int(one, 36)) for one in text[4:] + text[:4])) % 97 == 1
-    return None if is_valid else Fault("", IBAN_MESSAGE)
+def read_number(field: str, text: str) -> str:
+    """Return the plain number of this field."""
+    number, (pattern, message) = plain_number(text), _NUMBERS[field]
+    is_valid = re.fullmatch(pattern, number, re.ASCII) is not None
+    if is_valid and field == "iban":
+        # Two digits are computed from the others (ISO 13616).
+        is_valid = int("".join(str(int(one, 36)) for one in number[4:] + number[:4])) % 97 == 1
+    if not is_valid:
+        raise FieldError(message)
+    return number
 
 
-def read_logo(data_url: str) -> tuple[str, bytes] | None:
-    """Return a path, which changes with the picture, and the picture.
-
-    None for what is no PNG or JPEG, or is too large in bytes or pixels.
-    """
-    try:
-        content = b64decode(data_url.partition(",")[2], validate=True)
-    except ValueError:
-        return None
-    kind = "jpeg" if content.startswith(b"\xff\xd8\xff") else "png"
-    sizes = [int.from_bytes(side) for pair in _SIZES[kind].findall(content) for side in pair]
-    is_too_large = len(content) > LARGEST_LOGO_BYTES or max(sizes, default=0) > LARGEST_LOGO_PIXELS
-    if is_too_large or min(sizes, default=0) == 0:
-        return None
-    return f"/logos/{hashlib.sha256(content).hexdigest()[:32]}.{kind}", content
+def read_logo(data_url: str) -> Logo:
+    """Return the picture of a data URL. It may be large in neither bytes nor pixels."""
+    with suppress(ValueError):
+        content = b64decode(re.sub("^data:image/(png|jpeg);base64,", "", data_url), validate=True)
+        kind = "jpeg" if content.startswith(b"\xff\xd8\xff") else "png"
+        sides = [int.from_bytes(side) for pair in _SIZES[kind].findall(content) for side in pair]
+        if 0 < min(sides) <= max(sides) <= LARGEST_LOGO_PIXELS and len(content) <= LARGEST_LOGO_BYTES:
+            return f"/p/logos/{hashlib.sha256(content).hexdigest()[:32]}.{kind}", content
+    raise FieldError("This must be a PNG or JPEG picture of at most 256 KiB and 2000 by 2000 pixels.")

@@ -19,6 +19,7 @@ from holdfast.domain.errors import DatabaseUnavailable, DomainError, NotAvailabl
 from holdfast.domain.holds import HoldLimits, HoldPeriods, HoldRequest
 from holdfast.domain.project import Project
 from holdfast.domain.references import read_reference
+from holdfast.domain.seller import effective
 from holdfast.domain.transitions import Action, Caller
 from holdfast.domain.unit import Unit, unit_id
 from holdfast.operations import booking_commands as commands
@@ -123,7 +124,8 @@ class Bookings:
     ) -> WriteResult:
         """``token`` opens the booking: it is sent to the buyer."""
         number, author = found.booking.number, Author(ActorKind.BUYER, found.booking.reference, request_id)
-        seller = await self._database.read(sellers.effective, found.project_slug)
+        profiles = await self._database.read(sellers.find, found.project_slug)
+        seller = effective(profiles, found.project_slug)
         sealed_token = self._email_box.seal(token) if self._email_box and token else None
 
         def sign(snapshot: UnitSnapshot, now: datetime) -> Decision:

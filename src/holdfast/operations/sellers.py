@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from holdfast.domain.audit import Author, Change
-from holdfast.domain.errors import InvalidInput
-from holdfast.domain.seller import Seller, read_logo
+from holdfast.domain.seller import NOBODY_NAMED, Seller, effective
 from holdfast.operations.units import Units
 from holdfast.storage import audit, sellers
 from holdfast.storage.database import Database
@@ -18,31 +19,38 @@ class Sellers:
     def __init__(self, database: Database, units: Units) -> None:
         self._database = database
         self._units = units
+        self._last_seen: dict[str | None, Seller] = {}
 
     async def effective(self, slug: str | None) -> Seller:
         """Return the profile as buyers see it: the installation's with the fields of the project."""
-        return await self._database.read(sellers.effective, slug)
+        profiles = await self._database.read(sellers.find, slug)
+        self._last_seen |= profiles
+        return effective(profiles, slug)
+
+    def last_seen(self, slug: str | None) -> Seller:
+        """Return the profile as this process saw it last, for pages that must not ask the database."""
+        return effective(self._last_seen, slug)
 
     async def own(self, slug: str | None) -> Seller:
         """Return only the fields that are set for the project itself."""
-        return await self._database.read(sellers.own, await self._project_id(slug))
+        await self._project_id(slug)
+        return (await self._database.read(sellers.find, slug)).get(slug, NOBODY_NAMED)
 
-    async def replace(self, slug: str | None, seller: Seller, author: Author) -> Seller:
-        """Store the profile, and its logo if that is sent as a picture; the same again changes nothing."""
-        project_id, logo = await self._project_id(slug), read_logo(seller.logo or "")
+    async def settle(self, slug: str | None, changes: Mapping[str, Any], author: Author) -> Seller:
+        """Change what is named, the logo to a ``Logo``; the same values again change nothing."""
+        project_id, logo = await self._project_id(slug), changes.get("logo")
         async with self._database.writing() as connection:
             if logo is not None:
-                seller = seller._replace(logo=logo[0])
-                await sellers.insert_logo(connection, *logo)
-            elif seller.logo and await sellers.find_logo(connection, seller.logo) is None:
-                raise InvalidInput.at("/logo", "There is no such picture.")
-            before = await sellers.own(connection, project_id, lock=True)
-            if before != seller:
-                await sellers.replace(connection, project_id, seller)
-                change = Change.between(before, seller, Seller._fields)
+                await sellers.insert_logo(connection, logo)
+                changes = {**changes, "logo": logo[0]}
+            before = await sellers.find_for_update(connection, project_id)
+            after = before._replace(**changes)
+            if after != before:
+                await sellers.update(connection, project_id, after)
+                change = Change.between(before, after, Seller._fields)
                 subject_id = project_id or audit.INSTALLATION_ID
                 await audit.record(connection, subject_id, author, "settle", change, project_id=project_id)
-        return seller
+        return after
 
     async def find_logo(self, path: str) -> bytes | None:
         return await self._database.read(sellers.find_logo, path)

@@ -3,42 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections import ChainMap
 from uuid import UUID
 
-from holdfast.domain.seller import Seller
+from holdfast.domain.seller import Logo, Profiles, Seller
 from holdfast.storage.database import Connection
 
-_OWN = "select profile::text from seller where project_id is not distinct from $1"
-# A field of the project takes the place of the installation's.
-_EFFECTIVE = """
-    select profile::text from seller left join project on project.id = project_id
-    where project_id is null or slug = $1 order by project_id nulls first
+_FIND = """
+    select case when project_id is not null then $1 end, profile::text from seller
+    where project_id is null or project_id = (select id from project where slug = $1::text)
 """
-_REPLACE = """
-    insert into seller values ($1, $2::jsonb)
-    on conflict (project_id) do update set profile = excluded.profile
+# The first change makes the row, so that another at the same time has one to wait for.
+_FIND_FOR_UPDATE = """
+    insert into seller values ($1, '{}')
+    on conflict (project_id) do update set profile = seller.profile returning profile::text
 """
+_UPDATE = "update seller set profile = $2::jsonb where project_id is not distinct from $1"
 
 
-async def own(connection: Connection, project_id: UUID | None, *, lock: bool = False) -> Seller:
-    """Return the fields of the project, or of the installation."""
-    statement = f"{_OWN} for update" if lock else _OWN
-    return seller_from(await connection.fetchval(statement, project_id) or "{}")
+async def find(connection: Connection, slug: str | None) -> Profiles:
+    """Return the profile of the installation and that of the project, as far as there are any."""
+    return {row[0]: seller_from(row[1]) for row in await connection.fetch(_FIND, slug)}
 
 
-async def effective(connection: Connection, slug: str | None) -> Seller:
-    """Return the profile that buyers of the project see; of none, or an unknown one, the installation's."""
-    profiles = [seller_from(row[0]).set_fields for row in await connection.fetch(_EFFECTIVE, slug)]
-    return Seller(**dict(ChainMap(*reversed(profiles))))
+async def find_for_update(connection: Connection, project_id: UUID | None) -> Seller:
+    return seller_from(await connection.fetchval(_FIND_FOR_UPDATE, project_id))
 
 
-async def replace(connection: Connection, project_id: UUID | None, seller: Seller) -> None:
-    await connection.execute(_REPLACE, project_id, seller_text(seller))
+async def update(connection: Connection, project_id: UUID | None, seller: Seller) -> None:
+    await connection.execute(_UPDATE, project_id, seller_text(seller))
 
 
-async def insert_logo(connection: Connection, path: str, content: bytes) -> None:
-    await connection.execute("insert into logo values ($1, $2) on conflict do nothing", path, content)
+async def insert_logo(connection: Connection, logo: Logo) -> None:
+    await connection.execute("insert into logo values ($1, $2) on conflict do nothing", *logo)
 
 
 async def find_logo(connection: Connection, path: str) -> bytes | None:

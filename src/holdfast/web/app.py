@@ -23,7 +23,6 @@ from holdfast.web.pages.routes import mount_pages
 from holdfast.web.pages.service import service_routes
 from holdfast.web.pages.storefront import bookings, projects, units
 from holdfast.web.pages.storefront.base import BuyerRequest
-from holdfast.web.pages.storefront.logos import logo_route
 from holdfast.web.pages.tour import Tour
 from holdfast.web.spreadsheets.unit_rows import RowParser
 from holdfast.wiring import build_services
@@ -52,7 +51,6 @@ def create_app(settings: Settings | None = None, tour: Tour | None = None) -> St
             *surfaces.api_routes(),
             *backoffice_page_routes(),
             *mount_pages(BuyerRequest, [units.pages, bookings.pages, projects.pages]),
-            logo_route,
             *surfaces.status_routes(),
             *service_routes(settings.public_url, context.tour),
         ],

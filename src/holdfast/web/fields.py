@@ -11,9 +11,9 @@ from typing import Annotated, Any, NamedTuple
 import pydantic
 from pydantic_core import CoreSchema, core_schema
 
-from holdfast.domain.errors import Fault, Message, MessageError
+from holdfast.domain.errors import Fault, Message
+from holdfast.domain.errors import FieldError as FieldError
 from holdfast.domain.project import NAME_LENGTH, SLUG_LENGTH, SLUG_PATTERN
-from holdfast.domain.seller import IBAN_MESSAGE, read_logo
 from holdfast.domain.unit import CODE_LENGTH
 from holdfast.web.json import camel_case
 
@@ -50,19 +50,7 @@ EMAIL_ADDRESS = r"^[^\s\p{C}@]+@[^\s\p{C}@]+$"
 # E.164 has at most 15 digits; + or 00 before them leads abroad.
 PHONE_NUMBER = r"^(\+|[0\x{660}\x{6F0}]{2})?([ ()./-]*\p{Nd}){7,15}[ ()./-]*$"
 
-REGISTRATION = r"^[0-9]{10}$"
-VAT_NUMBER = r"^3[0-9]{13}3$"
-WHATSAPP_NUMBER = r"^\+[1-9][0-9]{7,14}$"
-IBAN = r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$"
-LOGO = r"^(data:image/(png|jpeg);base64,[A-Za-z0-9+/]+={0,2}|/logos/[0-9a-f]{32}\.(png|jpeg))$"
-_LOGO_MESSAGE = "This must be a PNG or JPEG picture of at most 256 KiB and 2000 by 2000 pixels."
-
 PATTERN_MESSAGES = {
-    REGISTRATION: "A commercial registration number has 10 digits.",
-    VAT_NUMBER: "A VAT number has 15 digits; the first and the last are 3.",
-    WHATSAPP_NUMBER: "This must be a phone number with its country code, such as +966501234567.",
-    IBAN: IBAN_MESSAGE,
-    LOGO: _LOGO_MESSAGE,
     BUYER_NAME: "This must be a name: printable text with at least two letters.",
     EMAIL_ADDRESS: "This must be an e-mail address.",
     PHONE_NUMBER: "This must be a phone number with 7 to 15 digits.",
@@ -70,10 +58,6 @@ PATTERN_MESSAGES = {
     WEB_ADDRESS: "This must be an http or https URL.",
 }
 """A pattern cannot say what it asks for, so each has its sentence here."""
-
-
-class FieldError(MessageError, ValueError):
-    """The value of a field or parameter is not valid; pydantic collects these with its own."""
 
 
 class Bounds(NamedTuple):
@@ -184,12 +168,6 @@ def check_each_once(values: list[str]) -> list[str]:
     if twice is not None:
         raise FieldError(Message("%(value)s is given twice in this list.", {"value": twice}))
     return values
-
-
-def check_logo(text: str) -> str:
-    if text.startswith("data:") and read_logo(text) is None:
-        raise FieldError(_LOGO_MESSAGE)
-    return text
 
 
 def checked_by(find_fault: Callable[[str], Fault | None]) -> Callable[[str], str]:

@@ -150,7 +150,8 @@ async def test_the_same_facts_give_the_same_bytes_and_a_recent_paper_is_not_made
     document = a_document(Kind.RECEIPT, "ar")
     made = await renderer.render(document, ADDRESS)
     assert await PdfRenderer().render(document, ADDRESS) == made
-    monkeypatch.setattr(renderer, "_compile", lambda *_: pytest.fail("It was made again."))
+    monkeypatch.setattr(renderer, "_compiler", None)
+    monkeypatch.setattr("typst.Compiler", lambda *_, **__: pytest.fail("It was made again."))
     assert await renderer.render(document, ADDRESS) == made
 
 

@@ -145,10 +145,10 @@ def test_everything_that_staff_settle(call: Caller) -> None:
     layout["units"][0] |= {"building": None, "floor": None, "position": None, "guessed": False}
     assert call("putLayout", body=layout) == layout
     call("putLayout", 422, body={"units": [layout["units"][0]] * 2})
-    seller = call("putProjectSeller", body={"legalName": "Marina Company", "vatNumber": "310123456700003"})
+    seller = call("changeProjectSeller", body={"legalName": "Marina Company", "vatNumber": "310123456700003"})
     assert call("getProjectSeller") == seller
-    call("putProjectSeller", 422, body={"iban": "SA00"})
-    assert call("putSeller", body={**seller, "legalName": None, "vatNumber": None}) == call("getSeller")
+    call("changeProjectSeller", 422, body={"iban": "SA00"})
+    assert call("changeSeller", body={**seller, "legalName": None, "vatNumber": None}) == call("getSeller")
 
 
 def test_an_endpoint_from_its_registration_to_its_removal(call: Caller) -> None:

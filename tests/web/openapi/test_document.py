@@ -38,14 +38,14 @@ ACTIONS = {
     "putOnSale", "takeOffSale", "archiveUnit", "revokeSale",
 }  # fmt: skip
 BOOKING_ACTIONS = {"cancelBooking", "closeSaleOfBooking", "extendBooking", "markRefunded", "eraseBuyer"}
-LISTS_OF_ALL = {"listProjects", "listKeys", "listStaff", "listStaffProjects", "listEndpoints"}
+LISTS_OF_ALL = {"listProjects", "listKeys", "listStaff", "listStaffProjects", "listEndpoints", "getSeller"}
 READ = {
     "listUnits", "listBookings", "getBooking", "listStaffUnits", "getUnitHistory", "getProject", "getLayout",
-    "getEndpoint", "listDeliveries", "getDelivery", "listAuditEntries", "getSeller", "getProjectSeller",
+    "getEndpoint", "listDeliveries", "getDelivery", "listAuditEntries", "getProjectSeller",
 }  # fmt: skip
 WITHOUT_CONFLICTS = {
     "putUnits", "resetStaff", "reissueLink", "changeProject", "putLayout", "changeEndpoint", "rotateSecret",
-    "putSeller", "putProjectSeller",
+    "changeSeller", "changeProjectSeller",
 }  # fmt: skip
 ANSWERS = {
     **dict.fromkeys(LISTS_OF_ALL, WITH_KEY | {"200"}),
@@ -100,7 +100,7 @@ UNKNOWN = {
     **{name: {"unknown-staff"} for name in ("changeStaff", "resetStaff")},
     "changeEndpoint": {"unknown-endpoint", "unknown-project"},
     "revokeKey": {"unknown-key"},
-    **{name: {"not-found"} for name in ("getSeller", "putSeller")},
+    "changeSeller": {"not-found"},
 }
 FILTERS = {
     "listDeliveries": {

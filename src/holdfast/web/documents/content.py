@@ -330,6 +330,8 @@ def seller_rows(agreement: Agreement, language: Language, label: str | None = No
         Row(label or _("Seller"), name, is_strong=True),
         Row(_("Commercial registration number"), _left_to_right(seller.commercial_registration)),
         Row(_("VAT registration number"), _left_to_right(seller.vat_number)),
+        Row(_("Phone number"), _left_to_right(seller.phone)),
+        Row(_("E-mail address"), _left_to_right(seller.email)),
     )
     return tuple(row for row in rows if row.value)
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import threading
 from base64 import b64encode
-from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -16,6 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import segno
 from starlette.responses import HTMLResponse, Response
 
@@ -36,7 +34,7 @@ FONTS = Path(__file__).parent / "fonts"
 # PDF/A-2a for archives, PDF/UA-1 for screen readers.
 STANDARDS: list[Any] = ["a-2a", "ua-1"]
 _CACHE_SIZE = 32
-"""A PDF has a few tens of kilobytes."""
+"""A PDF has a few tens of kilobytes, and its logo twice."""
 
 
 class Documents:
@@ -61,7 +59,8 @@ class Documents:
         """Return a document in the requested language, or else in that of the signature or the page."""
         language = self.language(found, requested_language, page_language)
         headers = {**headers, "X-Robots-Tag": "noindex, nofollow"}
-        values = {"language": language, "languages": NAMES, "home": booking_path, "kind": kind}
+        values: dict[str, Any] = {"languages": NAMES, "home": booking_path, "kind": kind}
+        values |= {"language": language, "seller": await self._sellers.effective(found.project_slug)}
         missing = content.find_missing(kind, found.booking, language)
         if missing is not None:
             template = templates().get_template("documents/missing.html")
@@ -120,26 +119,18 @@ class PdfRenderer:
         self._lock = asyncio.Lock()
         # A caller that gave up waiting leaves its thread behind.
         self._compiling = threading.Lock()
-        self._cache: OrderedDict[bytes, bytes] = OrderedDict()
+        self._compile_once = lru_cache(maxsize=_CACHE_SIZE)(self._compile)
         self._compiler: typst.Compiler | None = None
 
     async def render(self, document: content.Document, url: str | None, logo: bytes | None = None) -> bytes:
         """One at a time: each takes some ten milliseconds, and the process has other requests to serve."""
-        qr_code = url and await asyncio.to_thread(qr_code_svg, url)
-        data, timestamp = json.dumps(_data(document, qr_code, logo)), int(document.created_at.timestamp())
-        key = hashlib.sha256(f"{timestamp}:{data}".encode()).digest()
         async with self._lock:
-            if key not in self._cache:
-                self._cache[key] = await asyncio.to_thread(self._compile, data, timestamp)
-            self._cache.move_to_end(key)
-            while len(self._cache) > _CACHE_SIZE:
-                self._cache.popitem(last=False)
-            return self._cache[key]
+            return await asyncio.to_thread(self._compile_once, document, url, logo)
 
-    def _compile(self, data: str, timestamp: int) -> bytes:
+    def _compile(self, document: content.Document, url: str | None, logo: bytes | None) -> bytes:
         import typst
 
-        without_logo = json.dumps({**json.loads(data), "logo": None})
+        data, timestamp = _data(document, url and qr_code_svg(url)), int(document.created_at.timestamp())
         with self._compiling:
             if self._compiler is None:
                 fonts = typst.Fonts(
@@ -150,7 +141,8 @@ class PdfRenderer:
                 )
             # The standards allow no letter that none of our fonts has; without them it is an empty box. And
             # a logo may be damaged beyond what was checked.
-            for text, standards in product((data, without_logo), (STANDARDS, [])):
+            for picture, standards in product((logo, None), (STANDARDS, [])):
+                text = msgspec.json.encode({**data, "logo": picture and list(picture)}).decode()
                 options: dict[str, Any] = {"sys_inputs": {"data": text}, "pdf_standards": standards}
                 with suppress(typst.TypstError):
                     pdf = self._compiler.compile(format="pdf", timestamp=timestamp, **options)
@@ -159,7 +151,7 @@ class PdfRenderer:
         raise RuntimeError("typst failed with and without logo and standards")
 
 
-def _data(document: content.Document, qr_code: str | None, logo: bytes | None) -> dict[str, Any]:
+def _data(document: content.Document, qr_code: str | None) -> dict[str, Any]:
     """Return what ``document.typ`` reads. All of it is data there and never read as instructions."""
     language, _ = document.language, document.language.gettext
     return {
@@ -176,7 +168,6 @@ def _data(document: content.Document, qr_code: str | None, logo: bytes | None) -
         "signature": None if document.signature is None else _table(document.signature),
         "remarks": document.remarks,
         "qr_code": qr_code,
-        "logo": logo and list(logo),
         "words": {
             "reference": _("Booking reference"),
             "booking_state": _("Booking status"),

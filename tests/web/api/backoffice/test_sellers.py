@@ -1,4 +1,4 @@
-"""The profiles of sellers: checked, merged field by field, audited, and their logos."""
+"""The profiles of sellers: checked, changed field by field, audited, and their logos."""
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -33,19 +33,20 @@ LOGO = "data:image/png;base64," + b64encode(png()).decode()
 def clean(desk: Desk) -> Iterator[None]:
     """The profile of the installation is everybody's."""
     yield
-    succeeded(desk.http.put(SELLER, json={}))
+    succeeded(desk.http.patch(SELLER, json=dict.fromkeys(PROFILE)))
 
 
 def url_of(project: Project) -> str:
     return f"{project_url(project)}/seller"
 
 
-def test_a_profile_is_replaced_as_a_whole_and_read_back(desk: Desk, project: Project) -> None:
+def test_only_what_is_sent_changes_and_null_is_not_set(desk: Desk, project: Project) -> None:
     for url in (SELLER, url_of(project)):
-        assert succeeded(desk.http.put(url, json=PROFILE)) == PROFILE
+        assert succeeded(desk.http.patch(url, json=PROFILE)) == PROFILE
         assert succeeded(desk.http.get(url)) == PROFILE
-        nothing = succeeded(desk.http.put(url, json={"legalName": "Palm"}))
-        assert {name for name, value in nothing.items() if value} == {"legalName"}
+        changed = succeeded(desk.http.patch(url, json={"legalName": "Palm", "terms": " ", "iban": None}))
+        assert changed == PROFILE | {"legalName": "Palm", "terms": None, "iban": None}
+        assert succeeded(desk.http.patch(url, json={})) == succeeded(desk.http.get(url)) == changed
 
 
 def test_numbers_are_taken_as_people_write_them(desk: Desk, project: Project) -> None:
@@ -56,7 +57,7 @@ def test_numbers_are_taken_as_people_write_them(desk: Desk, project: Project) ->
         "whatsapp": "+966 (50) 123-4567",
         "terms": " One.\r\nTwo. ",
     }
-    stored = succeeded(desk.http.put(url_of(project), json=typed))
+    stored = succeeded(desk.http.patch(url_of(project), json=typed))
     assert {name: stored[name] for name in typed} == {
         "commercialRegistration": "1010123456",
         "vatNumber": "310123456700003",
@@ -78,30 +79,30 @@ def test_every_fault_is_told_and_nothing_is_changed(desk: Desk, project: Project
         "logo": "https://logo.example/x.svg",
         "unknown": 1,
     }
-    faults = problem(desk.http.put(url_of(project), json=wrong), 422)["errors"]
+    faults = problem(desk.http.patch(url_of(project), json=wrong), 422)["errors"]
     assert {fault["pointer"] for fault in faults} == {f"/{name}" for name in wrong}
-    for logo in ("data:image/png;base64,AAAA", "data:image/png;base64,A", f"/logos/{'0' * 32}.png"):
-        invalid(desk.http.put(url_of(project), json={"logo": logo}), "/logo")
+    for logo in ("data:image/png;base64,AAAA", "data:image/png;base64,A", f"/p/logos/{'0' * 32}.png"):
+        invalid(desk.http.patch(url_of(project), json={"logo": logo}), "/logo")
     assert not any(succeeded(desk.http.get(url_of(project))).values())
 
 
 def test_a_logo_is_kept_by_its_path_and_loaded_for_good(
     desk: Desk, project: Project, http: httpx.Client
 ) -> None:
-    path = succeeded(desk.http.put(url_of(project), json={"logo": LOGO}))["logo"]
-    assert succeeded(desk.http.put(url_of(project), json={"logo": path, "legalName": "Palm"}))["logo"] == path
+    path = succeeded(desk.http.patch(url_of(project), json={"logo": LOGO}))["logo"]
+    assert succeeded(desk.http.patch(url_of(project), json={"legalName": "Palm"}))["logo"] == path
     loaded = http.get(path, headers={"Authorization": ""})
     assert (loaded.content, loaded.headers["content-type"]) == (png(), "image/png")
     assert "immutable" in loaded.headers["cache-control"]
     assert loaded.headers["x-content-type-options"] == "nosniff"
-    problem(http.get(path.replace("/logos/", "/logos/x")), 404)
-    succeeded(desk.http.put(url_of(project), json={}))
+    assert http.get(path.replace("/logos/", "/logos/x")).status_code == 404
+    assert succeeded(desk.http.patch(url_of(project), json={"logo": None}))["logo"] is None
     assert http.get(path).status_code == 200  # signed agreements show it
 
 
 def test_a_change_is_audited_once(desk: Desk, project: Project, sql: Sql) -> None:
     for _ in range(2):
-        succeeded(desk.http.put(url_of(project), json={"legalName": "Palm"}))
+        succeeded(desk.http.patch(url_of(project), json={"legalName": "Palm"}))
     entries = sql.rows(
         "select before::text, after::text from audit_entry where action = 'settle' and subject_id = $1::uuid",
         project.id,
@@ -110,12 +111,11 @@ def test_a_change_is_audited_once(desk: Desk, project: Project, sql: Sql) -> Non
 
 
 def test_viewers_read_and_a_limited_key_keeps_to_its_project(
-    desk_with: Callable[..., Desk], project: Project, desk: Desk
+    desk_with: Callable[..., Desk], project: Project
 ) -> None:
     problem(desk_with("integration").http.get(SELLER), 403)
     limited = desk_with("backoffice", projects=[project.slug])
-    problem(limited.http.get(SELLER), 404)
-    problem(limited.http.put(SELLER, json={"iban": PROFILE["iban"]}), 404)
-    assert succeeded(limited.http.put(url_of(project), json={"legalName": "Ours"}))["legalName"] == "Ours"
-    problem(limited.http.put(url_of(Project("", "elsewhere", "")), json={}), 404)
-    assert not any(succeeded(desk.http.get(SELLER)).values())
+    problem(limited.http.patch(SELLER, json={"iban": PROFILE["iban"]}), 404)
+    assert succeeded(limited.http.patch(url_of(project), json={"legalName": "Ours"}))["legalName"] == "Ours"
+    problem(limited.http.patch(url_of(Project("", "elsewhere", "")), json={}), 404)
+    assert not any(succeeded(limited.http.get(SELLER)).values())

@@ -4,7 +4,7 @@ import pytest
 
 from tests.domain.test_seller import png
 from tests.support.client import Project
-from tests.support.staff_client import Person, missing
+from tests.support.staff_client import Person, hidden_fields, missing
 
 TYPED = {
     "legalName": "<b>Palm</b> Court",
@@ -41,10 +41,27 @@ def test_a_logo_is_uploaded_kept_and_removed(sales: Person, project: Project) ->
         sent = sales.submit(path, fields, files={"logo": ("logo.png", content, "image/png")})
         return sent.text if sent.status_code == 422 else sales.see(path)
 
-    assert 'src="/logos/' in send(png())
-    assert missing(send(b"<svg/>"), "This must be a PNG or JPEG", 'src="/logos/') == []
-    assert 'src="/logos/' in send(legalName="Palm")
-    assert 'src="/logos/' not in send(removeLogo="1")
+    assert 'src="/p/logos/' in send(png())
+    assert missing(send(b"<svg/>"), "This must be a PNG or JPEG", 'src="/p/logos/') == []
+    assert 'src="/p/logos/' in send(legalName="Palm")
+    assert 'src="/p/logos/' not in send(removeLogo="1")
+
+
+def test_what_others_have_changed_meanwhile_stays(sales: Person, viewer: Person, project: Project) -> None:
+    path = page_of(project)
+    sales.done(path, {"phone": "920001234", "terms": "No pets.\n\nNo lions."})
+    opened = hidden_fields(sales.see(path), path)
+    shown = {name.removeprefix("shown-"): value for name, value in opened.items() if name != "csrf"}
+    assert (shown["phone"], shown["iban"]) == ("920001234", "")
+    sales.done(path, {"iban": TYPED["iban"], "shown-phone": "920001234"})
+    fields = {name: value.replace("\n", "\r\n") for name, value in {**opened, **shown}.items()}
+    refused = sales.refused(path, {**fields, "email": "x"})
+    again = hidden_fields(refused, path)
+    sales.done(path, {**fields, **again, "email": "sales@palm.example"})
+    page = sales.see(path)
+    stored = ('value="SA0380000000608010167519"', 'value="sales@palm.example"', "No lions.</textarea>")
+    assert missing(page, *stored) == []
+    assert 'name="phone" value="920001234"' not in page
 
 
 @pytest.mark.parametrize("path", ["/backoffice/settings/seller", None])

@@ -10,39 +10,40 @@ from starlette.responses import Response
 
 from holdfast.domain.errors import InvalidInput
 from holdfast.domain.permissions import Permission
-from holdfast.domain.seller import Seller
-from holdfast.web.api.backoffice.sellers import SellerDocument, SellerProfile
+from holdfast.web.api.backoffice.sellers import SellerChange, SellerDocument
 from holdfast.web.api.bodies import valid
 from holdfast.web.pages.backoffice.base import StaffRequest, pages
 from holdfast.web.request import BODY_LIMIT
 
-_TEXT_FIELDS = SellerProfile.wire_names - {"logo"}
+_TEXT_FIELDS = SellerChange.wire_names - {"logo"}
 
 
 @pages.post("/settings/seller", Permission.SELL, body_limit=2 * BODY_LIMIT)
 @pages.post("/projects/{slug}/seller", Permission.SELL, body_limit=2 * BODY_LIMIT)
 async def change_seller(request: StaffRequest, slug: str | None = None) -> Response:
-    form, sellers = request.form, request.services.sellers
-    typed = {name: form.raw(name) for name in _TEXT_FIELDS}
-    logo, picture = None, form.upload("logo")
-    if picture is not None and picture.content:
-        logo = f"data:image/png;base64,{b64encode(picture.content).decode()}"
-    elif not form.text("removeLogo"):
-        logo = (await sellers.own(slug)).logo
+    form = request.form
+    typed, shown = ({name: form.raw(kind + name) for name in _TEXT_FIELDS} for kind in ("", "shown-"))
+    # What was not changed on this page may have been changed on another. An empty field is not set.
+    sent: dict[str, str | None] = {
+        name: typed[name].strip() or None for name in typed if typed[name] != shown[name]
+    }
+    logo = form.upload("logo")
+    if logo is not None and logo.content:
+        sent["logo"] = f"data:image/png;base64,{b64encode(logo.content).decode()}"
+    elif form.text("removeLogo"):
+        sent["logo"] = None
     try:
-        # A field that is left empty is not set.
-        sent = {name: value if value.strip() else None for name, value in typed.items()}
-        profile = valid(SellerProfile, {**sent, "logo": logo})
-        await sellers.replace(slug, Seller(**dict(profile)), request.author)
+        changes = valid(SellerChange, sent).sent()
+        await request.services.sellers.settle(slug, changes, request.author)
     except InvalidInput as error:
-        return await show_seller(request, slug, typed=typed, faults=request.faults(error))
+        return await show_seller(request, slug, typed=typed, shown=shown, faults=request.faults(error))
     return await request.redirect_with_notice(request.path, request._("The seller's profile is saved."))
 
 
 @pages.get("/settings/seller", Permission.SEE_UNITS)
 @pages.get("/projects/{slug}/seller", Permission.SEE_UNITS)
 async def show_seller(request: StaffRequest, slug: str | None = None, **refused: Any) -> Response:
-    """``refused``: what was typed into a form, and its faults."""
+    """``refused``: what the form showed first, what was typed into it, and its faults."""
     services = request.services
     own, general = [to_builtins(SellerDocument(*await services.sellers.own(one))) for one in (slug, None)]
     return await request.render(
@@ -51,5 +52,5 @@ async def show_seller(request: StaffRequest, slug: str | None = None, **refused:
         project=slug and await services.projects.find(slug),
         own=own,
         general=slug and general,
-        **{"typed": own, "faults": {}, **refused},
+        **{"typed": own, "shown": own, "faults": {}, **refused},
     )

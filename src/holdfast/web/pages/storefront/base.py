@@ -13,7 +13,6 @@ from urllib.parse import quote, urlencode, urlsplit
 from starlette.responses import Response
 
 from holdfast.domain.errors import DatabaseUnavailable, DomainError, Fault, TooManyRequests, UnknownBooking
-from holdfast.domain.seller import NOBODY_NAMED
 from holdfast.web.errors import HttpError, MalformedBody, UnknownRoute
 from holdfast.web.pages.base import PAGE_HEADERS, headers_with
 from holdfast.web.pages.forms import is_of_own_site
@@ -43,8 +42,8 @@ class BuyerRequest(PageRequest):
     """The value of the visitor's cookie, or of the one that will be set. Live holds are counted by it."""
     buyer_secret: str
     """Opens the buyer's own bookings."""
-    has_seller = True
-    """False on the page that says that the database is unavailable: it would be queried again."""
+    is_turned_away = False
+    """Then its page does not ask the database."""
     page_path: str
     """The page that the response shows, for links to it in other languages. For a form: the page it is on."""
 
@@ -69,11 +68,12 @@ class BuyerRequest(PageRequest):
         return self.redirect(public_url + self.full_path, 307) if is_other and _is_navigation(self) else None
 
     async def layout_values(self) -> dict[str, Any]:
-        if self.has_seller and not self.is_fragment:
+        slug, sellers = self.path_params.get("slug"), self.services.sellers
+        if not (self.is_turned_away or self.is_fragment):
             # A page is worth more than its frame.
             with suppress(DomainError):
-                return {"seller": await self.services.sellers.effective(self.path_params.get("slug"))}
-        return {"seller": NOBODY_NAMED}
+                return {"seller": await sellers.effective(slug)}
+        return {"seller": sellers.last_seen(slug)}
 
     @property
     def page_headers(self) -> Mapping[str, str]:
@@ -123,8 +123,7 @@ class BuyerRequest(PageRequest):
 
     async def render_error(self, error: Exception) -> Response:
         """Tell whoever may not see a booking how to get access, and not whether there is such a booking."""
-        # A request that is turned away before its page asks nothing of the database.
-        self.has_seller = not isinstance(error, DatabaseUnavailable | HttpError | TooManyRequests)
+        self.is_turned_away = isinstance(error, DatabaseUnavailable | HttpError | TooManyRequests)
         if not isinstance(error, UnknownBooking):
             return await super().render_error(error)
         page = await self.render(

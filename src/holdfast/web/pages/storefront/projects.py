@@ -1,4 +1,4 @@
-"""The page of a project: its buildings as a drawing, its units as a list, both updated live."""
+"""The list of projects, and the page of one: its buildings as a drawing, its units as a list, both live."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from holdfast.domain.listing import BY_FLOOR, NO_FILTER, ListingCursor, ListingO
 from holdfast.domain.status import Status
 from holdfast.operations.listings import COUNTED_UP_TO, ShopPicture
 from holdfast.operations.live_updates import BoardChanges
+from holdfast.web.errors import UnknownRoute
 from holdfast.web.pages import live
 from holdfast.web.pages.forms import Form, parse_amount, parse_whole_number
 from holdfast.web.pages.i18n import in_language
 from holdfast.web.pages.routes import Pages
-from holdfast.web.pages.storefront.base import BuyerRequest, booking_path, project_path
+from holdfast.web.pages.storefront.base import BuyerRequest, project_path
 from holdfast.web.pages.storefront.units import draw_building, status_words, unit_cards
 from holdfast.web.pagination import TEXT_CURSOR, paginate
 
@@ -41,6 +42,16 @@ async def list_projects(request: BuyerRequest) -> Response:
     rows = await request.services.listings.projects(after, PROJECTS_PER_PAGE)
     listed, last = paginate(rows, PROJECTS_PER_PAGE, lambda row: row[0].slug)
     return await request.render("projects.html", listed=listed, after=after, last=last, public_url=public_url)
+
+
+@pages.get("/logos/{token}")
+async def show_logo(request: BuyerRequest, _: str) -> Response:
+    """The path changes with the picture, so a browser keeps it for good."""
+    content = await request.services.sellers.find_logo(request.path)
+    if content is None:
+        raise UnknownRoute
+    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(content, media_type=f"image/{request.path.rpartition('.')[2]}", headers=headers)
 
 
 @pages.get("/{slug}/live")
@@ -68,8 +79,9 @@ async def show_project(request: BuyerRequest, slug: str) -> Response:
     search, listings = parse_search(request.query), request.services.listings
     picture = await listings.picture(slug, search.building)
     page = await listings.page(slug, search.filter, search.floor, search.order, search.after, CARDS_PER_PAGE)
-    holds = await _own_holds(request, slug)
-    own_codes = {hold.code for hold in holds}
+    own = (request.visitor, request.buyer_secret, slug)
+    holds = await request.services.bookings.live_holds(*own) if request.has_buyer_cookie else []
+    own_codes = {hold.unit_code for hold in holds}
     path, language, public_url = project_path(slug), request.language, request.context.public_url
     after = page.next and format_cursor(page.next)
     matching = search.list_matching(picture) if search.is_filtered else None
@@ -80,6 +92,7 @@ async def show_project(request: BuyerRequest, slug: str) -> Response:
         path=path,
         public_url=public_url,
         holds=holds,
+        milliseconds=live.milliseconds,
         search=search,
         picture=picture,
         facts=picture.facts,
@@ -96,29 +109,6 @@ async def show_project(request: BuyerRequest, slug: str) -> Response:
         counted_up_to=COUNTED_UP_TO,
         next=after and f"{path}?{search.query(after=after)}",
     )
-
-
-class OwnHold(NamedTuple):
-    code: str
-    path: str
-    ends: int | None
-    now: int
-    """In milliseconds, by the database's clock."""
-
-
-async def _own_holds(request: BuyerRequest, slug: str) -> list[OwnHold]:
-    if not request.has_buyer_cookie:
-        return []
-    holds = await request.services.bookings.live_holds(request.visitor, request.buyer_secret, slug)
-    return [
-        OwnHold(
-            hold.unit_code,
-            booking_path(slug, hold.booking.reference),
-            None if hold.booking.ends_at is None else live.milliseconds(hold.booking.ends_at),
-            live.milliseconds(hold.now),
-        )
-        for hold in holds
-    ]
 
 
 def _details(picture: ShopPicture) -> dict[UUID, str]:
