@@ -30,13 +30,16 @@ _REMIND = """
     on conflict do nothing
 """
 
+# Many servers put what is sent to nora+flats@ into the mailbox of nora@.
+_MAILBOX = r"lower(regexp_replace({}.buyer_email, '\+[^@]*', ''))"
 _COLUMNS = """
     email.id, kind, email.status, reference, buyer_email, email.reserved_until, sealed_token, attempts,
     last_error, email.created_at, due_at, email.ended_at
 """
 # One worker at a time claims e-mails, so that each counts what the others have claimed.
 _LOCK = "select pg_advisory_xact_lock(x'686F6C6D'::bigint)"
-# Claim what is due first, for $1, and see whether $2 others have gone to the same address lately.
+# Claim what is due first, for $1, and see whether $2 others went to the same mailbox within a day. Those that
+# were tried are due at their next attempt, or were when they ended.
 _CLAIM = f"""
     with due as (
         select email.id from email join booking on number = booking_number
@@ -48,10 +51,10 @@ _CLAIM = f"""
     )
     select {_COLUMNS}, kind = 'signed' and deposit_confirmed_at is null and $2 <= (
         select count(*) from email as other join booking as others on others.number = other.booking_number
-        where other.created_at > statement_timestamp() - interval '1 day'
-            and other.kind = 'signed' and other.status <> 'suppressed' and other.attempts > 0
-            and other.id <> email.id and others.deposit_confirmed_at is null
-            and lower(others.buyer_email) = lower(booking.buyer_email)
+        where other.status in ('queued', 'sent', 'failed') and other.attempts > 0
+            and other.due_at > statement_timestamp() - interval '1 day'
+            and other.kind = 'signed' and other.id <> email.id and others.deposit_confirmed_at is null
+            and {_MAILBOX.format("others")} = {_MAILBOX.format("booking")}
     )
     from claimed as email join booking on number = booking_number
 """
