@@ -1,5 +1,6 @@
 """E-mail to buyers: queued with the change that calls for it, and sent to a real SMTP server."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -27,7 +28,8 @@ from holdfast.storage.database import Database
 from holdfast.storage.secrets import SecretBox, new_encryption_key
 from holdfast.web.emails import email_renderer
 from tests.operations.interference import InterferingDatabase
-from tests.operations.scene import STAFF
+from tests.operations.scene import SOMEBODY_WAITS, STAFF
+from tests.support.delivery_engine import eventually
 from tests.support.inventory import SLUG
 from tests.support.mail import SENDER, MailServer, html_of, mail_server, text_of
 from tests.support.ports import free_port
@@ -336,10 +338,10 @@ async def test_an_e_mail_that_ends_its_worker_each_time_is_given_up(post: Post) 
     assert (status, "not known" in error) == ("failed", True)
 
 
-async def test_an_address_gets_five_e_mails_a_day_before_a_deposit(post: Post) -> None:
-    spellings = ("nora@example.com", "Nora@Example.com")
+async def test_a_mailbox_gets_five_e_mails_a_day_before_a_deposit(post: Post) -> None:
+    spellings = ("nora@example.com", "Nora@Example.com", "nora+flats@example.com")
     for number in range(1, 7):
-        await post.signed(f"A-{number}", BUYER._replace(email=spellings[number % 2]))
+        await post.signed(f"A-{number}", BUYER._replace(email=spellings[number % 3]))
     await post.signed("A-7", BUYER._replace(email="omar@example.com"))
     await post.send()
     assert await post.statuses() == [*["sent"] * 5, "suppressed", "sent"]
@@ -351,6 +353,38 @@ async def test_an_address_gets_five_e_mails_a_day_before_a_deposit(post: Post) -
     await post.signed("A-8")
     await post.send()
     assert (await post.statuses())[7:] == ["sent", "sent"]
+
+
+async def test_e_mail_that_waited_for_a_day_counts_from_when_it_is_sent(post: Post) -> None:
+    for number in range(1, 7):
+        await post.signed(f"A-{number}")
+    waited = "with kept as (update email set created_at = created_at - interval '2 days') select 1"
+    await value(post.database, waited)
+    await post.send()
+    assert sorted(await post.statuses()) == [*["sent"] * 5, "suppressed"]
+    old = "with kept as (update email set due_at = due_at - interval '25 hours') select 1"
+    await value(post.database, old)
+    await post.signed("A-7")
+    await post.send()
+    assert (await post.statuses())[-1] == "sent"
+
+
+@pytest.mark.parametrize("is_locked", [True, False])
+async def test_workers_that_claim_at_once_count_what_the_others_have_claimed(
+    post: Post, monkeypatch: pytest.MonkeyPatch, is_locked: bool
+) -> None:
+    for number in range(1, 7):
+        await post.signed(f"A-{number}")
+    for _ in range(4):
+        await post.claim()
+    if not is_locked:
+        monkeypatch.setattr(emails, "_LOCK", "select 1")
+    async with post.database.writing() as connection:
+        fifth = await emails.claim(connection, post.lease)
+        claiming = asyncio.create_task(post.claim())
+        await eventually(lambda: claiming.done() or value(post.database, SOMEBODY_WAITS))
+    sixth = await claiming
+    assert [None if one is None else one.is_over_limit for one in (fifth, sixth)] == [False, is_locked]
 
 
 async def test_a_link_that_was_replaced_and_a_buyer_who_was_erased_get_nothing(post: Post) -> None:
@@ -418,7 +452,7 @@ async def test_a_password_is_not_sent_without_tls_except_to_this_machine(post: P
         signed_in.append(arguments)
         return AuthResult(success=True)
 
-    # As Debian's Postfix, it offers TLS with a certificate that nobody can check: on this machine, none is used.
+    # As Debian's Postfix, it offers TLS with a certificate of its own making: here it is not used.
     options = {"tls_context": certified_for("mail.example.com"), "auth_require_tls": False}
     async with mail_server(authenticator=sign_in, **options) as server:
         post.url = server.url.replace("//", "//user:secret@")
