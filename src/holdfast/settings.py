@@ -10,7 +10,7 @@ from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Self
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo, model_validator
@@ -171,7 +171,7 @@ def _check_payment_secret(secret: str) -> str:
 
 
 def _check_smtp_url(url: str) -> str:
-    _check(_SMTP_URL.fullmatch(url) is not None and urlsplit(url).port != 0)
+    _check(_SMTP_URL.fullmatch(url) is not None and urlsplit(url).port != 0 and unquote(url).isascii())
     return url
 
 

@@ -13,18 +13,21 @@ import pytest
 from aiosmtpd.smtp import AuthResult
 
 from holdfast.background.emails import EmailLoop, RenderEmail
+from holdfast.background.jobs import database_jobs
 from holdfast.domain.booking import Buyer
 from holdfast.domain.booking_actions import BookingAction
 from holdfast.domain.delivery import Schedule
-from holdfast.domain.email import Email
+from holdfast.domain.email import REMINDED_BEFORE, Email
 from holdfast.domain.errors import TransitionNotAllowed
 from holdfast.domain.holds import NO_LIMITS, HoldPeriods
+from holdfast.domain.seller import Seller
 from holdfast.domain.transitions import Caller
 from holdfast.operations.bookings import Bookings, FoundBooking, Requester
+from holdfast.operations.sellers import Sellers
 from holdfast.operations.units import PatchUnit, Units
 from holdfast.settings import Settings
 from holdfast.storage import emails
-from holdfast.storage.database import Database
+from holdfast.storage.database import Database, execute_and_count
 from holdfast.storage.secrets import SecretBox, new_encryption_key
 from holdfast.web.emails import email_renderer
 from tests.operations.interference import InterferingDatabase
@@ -36,6 +39,7 @@ from tests.support.ports import free_port
 from tests.support.receiver_certificates import authority, certified_for
 from tests.support.sales import BUYER, make_lapse, new_units
 from tests.support.sql import rows, value
+from tests.support.staff_client import missing
 
 PUBLIC_URL = "https://units.example.com"
 LOG = "select kind, status, attempts, last_error, sealed_token is not null from email order by created_at, id"
@@ -76,7 +80,7 @@ class Post:
             await self.loop.run_once()
 
     async def remind(self) -> None:
-        await self.database.write(emails.write_reminders)
+        await self.database.write(execute_and_count, emails.REMIND, REMINDED_BEFORE)
 
     async def held(self, code: str = "A-1") -> FoundBooking:
         held = await self.bookings.hold(SLUG, code, Requester("192.0.2.1"), None, "request-1")
@@ -130,15 +134,27 @@ async def move_end(database: Database, found: FoundBooking, days: float) -> date
 
 
 @pytest.mark.parametrize(
-    ("language", "subject", "sentence"),
+    ("language", "subject", "sentence", "contact"),
     [
-        ("en", "Agreement signed: unit A-1, Palm Court", "The agreement is attached."),
-        ("ar", "تم توقيع الاتفاقية: الوحدة A-1، Palm Court", "تجد الاتفاقية مرفقة بهذه الرسالة."),
+        (
+            "en",
+            "Agreement signed: unit A-1, Palm Court",
+            "The agreement is attached.",
+            ("(Arabian Standard Time)", "\u2068Palm Homes\u2069", "+966 11 555 0100", "sales@palm.example"),
+        ),
+        (
+            "ar",
+            "تم توقيع الاتفاقية: الوحدة A-1، Palm Court",
+            "تجد الاتفاقية مرفقة بهذه الرسالة.",
+            ("(التوقيت العربي الرسمي)", "\u2068بيوت النخيل\u2069", "+966 11 555 0100", "sales@palm.example"),
+        ),
     ],
 )
 async def test_a_buyer_who_signs_gets_the_link_and_the_agreement_in_their_language(
-    post: Post, language: str, subject: str, sentence: str
+    post: Post, language: str, subject: str, sentence: str, contact: tuple[str, ...]
 ) -> None:
+    seller = Seller("Palm Homes | بيوت النخيل", phone="+966 11 555 0100", email="sales@palm.example")
+    await Sellers(post.database, Units(post.database)).replace(None, seller, STAFF)
     found = await post.signed(language=language)
     assert await post.log() == [("signed", "queued", 0, None, True)]
     await post.send()
@@ -151,6 +167,7 @@ async def test_a_buyer_who_signs_gets_the_link_and_the_agreement_in_their_langua
     for text in (text_of(message), html_of(message)):
         assert link in text
         assert sentence in text
+        assert missing(text, *contact) == []
     assert f'dir="{"rtl" if language == "ar" else "ltr"}"' in html_of(message)
     (attached,) = message.iter_attachments()
     assert attached.get_filename() == f"holdfast-agreement-{reference}.pdf"
@@ -204,6 +221,12 @@ async def test_a_reservation_of_two_days_at_most_has_no_reminder(post: Post) -> 
     await post.reserved()
     await post.remind()
     assert [row[0] for row in await post.log()] == ["signed", "deposit"]
+
+
+async def test_reminders_are_written_only_where_e_mail_is_set_up(post: Post) -> None:
+    set_up = Settings(smtp_url=post.server.url, mail_from=SENDER)
+    names = [[job.name for job in database_jobs(post.database, one)] for one in (set_up, Settings())]
+    assert ["reminders" in each for each in names] == [True, False]
 
 
 async def test_a_reminder_that_is_no_longer_true_is_not_sent(post: Post) -> None:
@@ -453,8 +476,8 @@ async def test_a_password_is_not_sent_without_tls_except_to_this_machine(post: P
         return AuthResult(success=True)
 
     # As Debian's Postfix, it offers TLS with a certificate of its own making: here it is not used.
-    options = {"tls_context": certified_for("mail.example.com"), "auth_require_tls": False}
-    async with mail_server(authenticator=sign_in, **options) as server:
+    tls_context = certified_for("mail.example.com")
+    async with mail_server(authenticator=sign_in, tls_context=tls_context, auth_require_tls=False) as server:
         post.url = server.url.replace("//", "//user:secret@")
         await post.send()
         assert await post.statuses() == ["sent"]

@@ -23,7 +23,7 @@ from holdfast.domain.errors import DomainError
 from holdfast.observability.metrics import EMAILS
 from holdfast.storage import bookings, emails
 from holdfast.storage.bookings import FoundBooking
-from holdfast.storage.database import Database
+from holdfast.storage.database import Database, execute_and_count
 from holdfast.storage.secrets import SecretBox
 
 POLL_SECONDS = 1.0
@@ -72,7 +72,8 @@ class EmailLoop:
                 status, gap = EmailStatus.QUEUED, self.schedule.gap_after(claimed.attempts)
             if not isinstance(failure, OSError | DomainError):  # smtplib's are OSErrors
                 logger.exception("an e-mail could not be written", extra={"fields": {"emailId": claimed.id}})
-        await self.database.write(emails.record, claimed, status, error, gap)
+        result = claimed.id, claimed.attempts, status, error, gap
+        await self.database.write(execute_and_count, emails.RECORD, *result)
         EMAILS.labels("retry" if status is EmailStatus.QUEUED else status).inc()
 
     async def _write(self, claimed: Email) -> EmailMessage:
@@ -85,7 +86,7 @@ class EmailLoop:
             raise EmailGivenUp(domain.LIMIT_REACHED)
         if claimed.kind is EmailKind.REMINDER and found.booking.ends_at != claimed.reserved_until:
             raise EmailGivenUp(domain.END_CHANGED)
-        token = claimed.sealed_token and self.box.open(claimed.sealed_token)
+        token = self.box.open(claimed.sealed_token) if claimed.sealed_token else None
         if token and token_hash(token) != found.booking.token_hash:
             raise EmailGivenUp(domain.LINK_REPLACED)
         return await self.render(claimed, found, token)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.email import MOST_A_DAY, REMINDED_BEFORE, Email, EmailKind, EmailStatus
+from holdfast.domain.email import MOST_A_DAY, Email, EmailKind, EmailStatus
 from holdfast.storage.database import Connection
 
 # A part of the statement that stores units ($7): queue the e-mails of the units that it stored.
@@ -19,7 +19,7 @@ INSERT_EMAILS = """
 """
 
 # Reservations that end within $1, and were longer than that. One reminder for each end.
-_REMIND = """
+REMIND = """
     insert into email (booking_number, kind, reserved_until)
     select booking.number, 'reminder', booking.reserved_until
     from unit join booking on booking.unit_id = unit.id and booking.status = 'reserved'
@@ -58,8 +58,9 @@ _CLAIM = f"""
     )
     from claimed as email join booking on number = booking_number
 """
-# Only for the worker that still has the claim: another one may have it since its lease is over.
-_RECORD = """
+# What became of attempt $2 of $1. Only for the worker that still has the claim: another one may have it since
+# its lease is over.
+RECORD = """
     update email set
         status = $3, last_error = $4, due_at = clock_timestamp() + $5::interval,
         ended_at = case when $3 <> 'queued' then clock_timestamp() end,
@@ -83,21 +84,11 @@ _PAGE = f"""
 """
 
 
-async def write_reminders(connection: Connection) -> None:
-    await connection.execute(_REMIND, REMINDED_BEFORE)
-
-
 async def claim(connection: Connection, lease: timedelta) -> Email | None:
     """Call it in a transaction."""
     await connection.execute(_LOCK)
     row = await connection.fetchrow(_CLAIM, lease, MOST_A_DAY)
     return None if row is None else _email(row)
-
-
-async def record(
-    connection: Connection, claimed: Email, status: EmailStatus, error: str | None, gap: timedelta
-) -> None:
-    await connection.execute(_RECORD, claimed.id, claimed.attempts, status, error, gap)
 
 
 async def page(
