@@ -140,20 +140,22 @@ async def move_end(database: Database, found: FoundBooking, days: float) -> date
             "en",
             "Agreement signed: unit A-1, Palm Court",
             "The agreement is attached.",
-            ("(Arabian Standard Time)", "\u2068Palm Homes\u2069", "+966 11 555 0100", "sales@palm.example"),
+            ("(Arabian Standard Time)", "\u2068Palm Homes\u2069"),
         ),
         (
             "ar",
             "تم توقيع الاتفاقية: الوحدة A-1، Palm Court",
             "تجد الاتفاقية مرفقة بهذه الرسالة.",
-            ("(التوقيت العربي الرسمي)", "\u2068بيوت النخيل\u2069", "+966 11 555 0100", "sales@palm.example"),
+            ("(التوقيت العربي الرسمي)", "\u2068بيوت النخيل\u2069"),
         ),
     ],
 )
 async def test_a_buyer_who_signs_gets_the_link_and_the_agreement_in_their_language(
     post: Post, language: str, subject: str, sentence: str, contact: tuple[str, ...]
 ) -> None:
-    seller = Seller("Palm Homes | بيوت النخيل", phone="+966 11 555 0100", email="sales@palm.example")
+    seller = Seller(
+        "Palm Homes | بيوت النخيل", phone="+966 11 555 0100", whatsapp="+966555", email="sales@palm.example"
+    )
     await Sellers(post.database, Units(post.database)).replace(None, seller, STAFF)
     found = await post.signed(language=language)
     assert await post.log() == [("signed", "queued", 0, None, True)]
@@ -167,7 +169,7 @@ async def test_a_buyer_who_signs_gets_the_link_and_the_agreement_in_their_langua
     for text in (text_of(message), html_of(message)):
         assert link in text
         assert sentence in text
-        assert missing(text, *contact) == []
+        assert missing(text, "https://wa.me/966555", "+966 11 555 0100", "sales@palm.example", *contact) == []
     assert f'dir="{"rtl" if language == "ar" else "ltr"}"' in html_of(message)
     (attached,) = message.iter_attachments()
     assert attached.get_filename() == f"holdfast-agreement-{reference}.pdf"
