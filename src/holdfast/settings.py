@@ -7,11 +7,10 @@ import logging
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from email.utils import parseaddr
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Self
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo, model_validator
@@ -48,7 +47,8 @@ _PAYMENT_PAGE = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _SMTP_URL = re.compile(r"smtps?://([^\s:@/?#]+:[^\s@/?#]+@)?([\w.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?/?")
-_MAIL_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
+_MAIL_ADDRESS = r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*"
+_MAIL_SENDER = re.compile(rf"{_MAIL_ADDRESS}|[^<>@\",;:()\[\]\\]*<{_MAIL_ADDRESS}>")
 _LOOPBACK_HOST = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]")
 _ORIGIN = "http:// or https:// with a host, such as https://sales.example.com, and no path or trailing slash"
 _NETWORKS = "IP addresses or networks such as 10.0.0.0/8, with commas between them"
@@ -171,14 +171,12 @@ def _check_payment_secret(secret: str) -> str:
 
 
 def _check_smtp_url(url: str) -> str:
-    _check(_SMTP_URL.fullmatch(url) is not None and urlsplit(url).port != 0)
+    _check(_SMTP_URL.fullmatch(url) is not None and urlsplit(url).port != 0 and unquote(url).isascii())
     return url
 
 
 def _check_mail_from(sender: str) -> str:
-    name, address = parseaddr(sender)
-    _check(sender in (address, f"{name} <{address}>") and sender.isprintable())
-    _check(_MAIL_ADDRESS.fullmatch(address) is not None)
+    _check(_MAIL_SENDER.fullmatch(sender) is not None and sender.isprintable())
     return sender
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from holdfast.background.emails import EmailLoop, RenderEmail
 from holdfast.background.holds import HoldExpiryLoop
-from holdfast.background.jobs import Loop, PeriodicJob, database_jobs, queue_jobs, run_loops
+from holdfast.background.jobs import Loop, database_jobs, queue_jobs, run_loops
 from holdfast.domain.delivery import Schedule
 from holdfast.domain.holds import HoldLimits, HoldPeriods
 from holdfast.domain.staff import SessionTimes
@@ -34,7 +34,6 @@ from holdfast.operations.sellers import Sellers
 from holdfast.operations.staff import Accounts, StaffAccounts
 from holdfast.operations.units import Units
 from holdfast.settings import Settings, WrongSetting
-from holdfast.storage import emails
 from holdfast.storage.database import BACKGROUND, DISPATCHER_SETTINGS, Database, connect_to_listen
 from holdfast.storage.notifications import listen
 from holdfast.storage.secrets import SecretBox, load_encryption_keys
@@ -45,7 +44,6 @@ from holdfast.webhooks.sender import Sender
 
 PAYMENT_CALLBACK_PATH = "/v1/payments/callback"
 BACKGROUND_CONNECTIONS = 4
-REMINDERS_SECONDS = 60.0
 LEASE_BEYOND_ATTEMPT_SECONDS = 25.0
 """A worker that stopped keeps its deliveries for so long: enough to send and record, and below a minute."""
 
@@ -151,8 +149,6 @@ async def run_background_work(
         if settings.smtp_url is not None and email_renderer is not None:
             render = email_renderer(settings, database)
             loops.append(EmailLoop(database, schedule, box, render, settings.smtp_url))
-            remind = partial(database.write, emails.write_reminders)
-            loops.append(PeriodicJob("reminders", REMINDERS_SECONDS, remind))
         group.create_task(run_loops(loops, stop))
         group.create_task(dispatcher.run(stop))
         group.create_task(listen(partial(connect_to_listen, url), dispatcher.wake, stop))

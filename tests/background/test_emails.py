@@ -1,5 +1,6 @@
 """E-mail to buyers: queued with the change that calls for it, and sent to a real SMTP server."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,28 +13,33 @@ import pytest
 from aiosmtpd.smtp import AuthResult
 
 from holdfast.background.emails import EmailLoop, RenderEmail
+from holdfast.background.jobs import database_jobs
 from holdfast.domain.booking import Buyer
 from holdfast.domain.booking_actions import BookingAction
 from holdfast.domain.delivery import Schedule
-from holdfast.domain.email import Email
+from holdfast.domain.email import REMINDED_BEFORE, Email
 from holdfast.domain.errors import TransitionNotAllowed
 from holdfast.domain.holds import NO_LIMITS, HoldPeriods
+from holdfast.domain.seller import Seller
 from holdfast.domain.transitions import Caller
 from holdfast.operations.bookings import Bookings, FoundBooking, Requester
+from holdfast.operations.sellers import Sellers
 from holdfast.operations.units import PatchUnit, Units
 from holdfast.settings import Settings
 from holdfast.storage import emails
-from holdfast.storage.database import Database
+from holdfast.storage.database import Database, execute_and_count
 from holdfast.storage.secrets import SecretBox, new_encryption_key
 from holdfast.web.emails import email_renderer
 from tests.operations.interference import InterferingDatabase
-from tests.operations.scene import STAFF
+from tests.operations.scene import SOMEBODY_WAITS, STAFF
+from tests.support.delivery_engine import eventually
 from tests.support.inventory import SLUG
 from tests.support.mail import SENDER, MailServer, html_of, mail_server, text_of
 from tests.support.ports import free_port
 from tests.support.receiver_certificates import authority, certified_for
 from tests.support.sales import BUYER, make_lapse, new_units
 from tests.support.sql import rows, value
+from tests.support.staff_client import missing
 
 PUBLIC_URL = "https://units.example.com"
 LOG = "select kind, status, attempts, last_error, sealed_token is not null from email order by created_at, id"
@@ -74,7 +80,7 @@ class Post:
             await self.loop.run_once()
 
     async def remind(self) -> None:
-        await self.database.write(emails.write_reminders)
+        await self.database.write(execute_and_count, emails.REMIND, REMINDED_BEFORE)
 
     async def held(self, code: str = "A-1") -> FoundBooking:
         held = await self.bookings.hold(SLUG, code, Requester("192.0.2.1"), None, "request-1")
@@ -128,15 +134,29 @@ async def move_end(database: Database, found: FoundBooking, days: float) -> date
 
 
 @pytest.mark.parametrize(
-    ("language", "subject", "sentence"),
+    ("language", "subject", "sentence", "contact"),
     [
-        ("en", "Agreement signed: unit A-1, Palm Court", "The agreement is attached."),
-        ("ar", "تم توقيع الاتفاقية: الوحدة A-1، Palm Court", "تجد الاتفاقية مرفقة بهذه الرسالة."),
+        (
+            "en",
+            "Agreement signed: unit A-1, Palm Court",
+            "The agreement is attached.",
+            ("(Arabian Standard Time)", "\u2068Palm Homes\u2069"),
+        ),
+        (
+            "ar",
+            "تم توقيع الاتفاقية: الوحدة A-1، Palm Court",
+            "تجد الاتفاقية مرفقة بهذه الرسالة.",
+            ("(التوقيت العربي الرسمي)", "\u2068بيوت النخيل\u2069"),
+        ),
     ],
 )
 async def test_a_buyer_who_signs_gets_the_link_and_the_agreement_in_their_language(
-    post: Post, language: str, subject: str, sentence: str
+    post: Post, language: str, subject: str, sentence: str, contact: tuple[str, ...]
 ) -> None:
+    seller = Seller(
+        "Palm Homes | بيوت النخيل", phone="+966 11 555 0100", whatsapp="+966555", email="sales@palm.example"
+    )
+    await Sellers(post.database, Units(post.database)).replace(None, seller, STAFF)
     found = await post.signed(language=language)
     assert await post.log() == [("signed", "queued", 0, None, True)]
     await post.send()
@@ -149,6 +169,7 @@ async def test_a_buyer_who_signs_gets_the_link_and_the_agreement_in_their_langua
     for text in (text_of(message), html_of(message)):
         assert link in text
         assert sentence in text
+        assert missing(text, "https://wa.me/966555", "+966 11 555 0100", "sales@palm.example", *contact) == []
     assert f'dir="{"rtl" if language == "ar" else "ltr"}"' in html_of(message)
     (attached,) = message.iter_attachments()
     assert attached.get_filename() == f"holdfast-agreement-{reference}.pdf"
@@ -202,6 +223,12 @@ async def test_a_reservation_of_two_days_at_most_has_no_reminder(post: Post) -> 
     await post.reserved()
     await post.remind()
     assert [row[0] for row in await post.log()] == ["signed", "deposit"]
+
+
+async def test_reminders_are_written_only_where_e_mail_is_set_up(post: Post) -> None:
+    set_up = Settings(smtp_url=post.server.url, mail_from=SENDER)
+    names = [[job.name for job in database_jobs(post.database, one)] for one in (set_up, Settings())]
+    assert ["reminders" in each for each in names] == [True, False]
 
 
 async def test_a_reminder_that_is_no_longer_true_is_not_sent(post: Post) -> None:
@@ -336,10 +363,10 @@ async def test_an_e_mail_that_ends_its_worker_each_time_is_given_up(post: Post) 
     assert (status, "not known" in error) == ("failed", True)
 
 
-async def test_an_address_gets_five_e_mails_a_day_before_a_deposit(post: Post) -> None:
-    spellings = ("nora@example.com", "Nora@Example.com")
+async def test_a_mailbox_gets_five_e_mails_a_day_before_a_deposit(post: Post) -> None:
+    spellings = ("nora@example.com", "Nora@Example.com", "nora+flats@example.com")
     for number in range(1, 7):
-        await post.signed(f"A-{number}", BUYER._replace(email=spellings[number % 2]))
+        await post.signed(f"A-{number}", BUYER._replace(email=spellings[number % 3]))
     await post.signed("A-7", BUYER._replace(email="omar@example.com"))
     await post.send()
     assert await post.statuses() == [*["sent"] * 5, "suppressed", "sent"]
@@ -351,6 +378,38 @@ async def test_an_address_gets_five_e_mails_a_day_before_a_deposit(post: Post) -
     await post.signed("A-8")
     await post.send()
     assert (await post.statuses())[7:] == ["sent", "sent"]
+
+
+async def test_e_mail_that_waited_for_a_day_counts_from_when_it_is_sent(post: Post) -> None:
+    for number in range(1, 7):
+        await post.signed(f"A-{number}")
+    waited = "with kept as (update email set created_at = created_at - interval '2 days') select 1"
+    await value(post.database, waited)
+    await post.send()
+    assert sorted(await post.statuses()) == [*["sent"] * 5, "suppressed"]
+    old = "with kept as (update email set due_at = due_at - interval '25 hours') select 1"
+    await value(post.database, old)
+    await post.signed("A-7")
+    await post.send()
+    assert (await post.statuses())[-1] == "sent"
+
+
+@pytest.mark.parametrize("is_locked", [True, False])
+async def test_workers_that_claim_at_once_count_what_the_others_have_claimed(
+    post: Post, monkeypatch: pytest.MonkeyPatch, is_locked: bool
+) -> None:
+    for number in range(1, 7):
+        await post.signed(f"A-{number}")
+    for _ in range(4):
+        await post.claim()
+    if not is_locked:
+        monkeypatch.setattr(emails, "_LOCK", "select 1")
+    async with post.database.writing() as connection:
+        fifth = await emails.claim(connection, post.lease)
+        claiming = asyncio.create_task(post.claim())
+        await eventually(lambda: claiming.done() or value(post.database, SOMEBODY_WAITS))
+    sixth = await claiming
+    assert [None if one is None else one.is_over_limit for one in (fifth, sixth)] == [False, is_locked]
 
 
 async def test_a_link_that_was_replaced_and_a_buyer_who_was_erased_get_nothing(post: Post) -> None:
@@ -395,7 +454,8 @@ async def test_starttls_is_used_where_it_is_offered_and_the_certificate_is_check
 
     await post.signed()
     options = {"require_starttls": True, "auth_required": True, "authenticator": sign_in}
-    async with mail_server(tls_context=certified_for("127.0.0.1"), **options) as server:
+    tls_context = certified_for("127.0.0.2")
+    async with mail_server("127.0.0.2", tls_context=tls_context, **options) as server:
         post.url = server.url.replace("//", "//user%40example.com:p%3Aw@")
         await post.send()
         ((_, status, _, error, _),) = await post.log()
@@ -417,13 +477,17 @@ async def test_a_password_is_not_sent_without_tls_except_to_this_machine(post: P
         signed_in.append(arguments)
         return AuthResult(success=True)
 
-    async with mail_server(auth_require_tls=False, authenticator=sign_in) as server:
-        post.url = server.url.replace("//127.0.0.1", "//user:secret@127.1")
-        await post.send()
-        ((_, status, _, error, _),) = await post.log()
-        assert (status, signed_in) == ("queued", [])
-        assert "the password is not sent" in error
+    # As Debian's Postfix, it offers TLS with a certificate of its own making: here it is not used.
+    tls_context = certified_for("mail.example.com")
+    async with mail_server(authenticator=sign_in, tls_context=tls_context, auth_require_tls=False) as server:
         post.url = server.url.replace("//", "//user:secret@")
         await post.send()
         assert await post.statuses() == ["sent"]
         assert len(signed_in) == 1
+    await post.signed("A-2")
+    async with mail_server(auth_require_tls=False, authenticator=sign_in) as server:
+        post.url = server.url.replace("//127.0.0.1", "//user:secret@127.1")
+        await post.send()
+        *_, (_, status, _, error, _) = await post.log()
+        assert (status, len(signed_in)) == ("queued", 1)
+        assert "STARTTLS" in error

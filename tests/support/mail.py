@@ -19,7 +19,7 @@ SENDER = "Palm Court <sales@palm-court.example>"
 
 class MailServer:
     def __init__(self) -> None:
-        self.port = 0
+        self.host, self.port = "127.0.0.1", 0
         self.recipients: list[list[str]] = []
         self.messages: list[EmailMessage] = []
         self.answers: list[str] = []
@@ -29,7 +29,7 @@ class MailServer:
 
     @property
     def url(self) -> str:
-        return f"smtp://127.0.0.1:{self.port}"
+        return f"smtp://{self.host}:{self.port}"
 
     @property
     def settings(self) -> dict[str, str]:
@@ -55,13 +55,12 @@ class MailServer:
 
 
 @asynccontextmanager
-async def mail_server(**options: Any) -> AsyncIterator[MailServer]:
+async def mail_server(host: str = "127.0.0.1", **options: Any) -> AsyncIterator[MailServer]:
     """In the loop of the test; ``options`` are those of aiosmtpd."""
     handler = MailServer()
+    handler.host = host
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        lambda: SMTP(handler, hostname="mail.example.com", **options), "127.0.0.1", 0
-    )
+    server = await loop.create_server(lambda: SMTP(handler, hostname="mail.example.com", **options), host, 0)
     handler.port = server.sockets[0].getsockname()[1]
     yield handler
     server.close()
@@ -71,7 +70,7 @@ async def mail_server(**options: Any) -> AsyncIterator[MailServer]:
 def mail_server_in_thread() -> Iterator[MailServer]:
     handler = MailServer()
     handler.port = free_port()
-    controller = Controller(handler, hostname="127.0.0.1", port=handler.port, ready_timeout=60)
+    controller = Controller(handler, hostname=handler.host, port=handler.port, ready_timeout=60)
     controller.start()
     try:
         yield handler

@@ -17,13 +17,13 @@ from urllib.parse import unquote, urlsplit
 
 from holdfast.domain import email as domain
 from holdfast.domain.api_key import token_hash
-from holdfast.domain.delivery import OUTCOME_UNKNOWN, Outcome, Progress, Schedule, decide_after_attempt
-from holdfast.domain.email import Email, EmailKind, EmailNotSendable, EmailStatus, EmailSuppressed
+from holdfast.domain.delivery import OUTCOME_UNKNOWN, Schedule
+from holdfast.domain.email import Email, EmailGivenUp, EmailKind, EmailStatus
 from holdfast.domain.errors import DomainError
 from holdfast.observability.metrics import EMAILS
 from holdfast.storage import bookings, emails
 from holdfast.storage.bookings import FoundBooking
-from holdfast.storage.database import Database
+from holdfast.storage.database import Database, execute_and_count
 from holdfast.storage.secrets import SecretBox
 
 POLL_SECONDS = 1.0
@@ -63,56 +63,54 @@ class EmailLoop:
         """Send an e-mail, and record what became of it."""
         status, error, gap = EmailStatus.SENT, None, timedelta()
         try:
-            if claimed.attempts > self.schedule.attempts:
-                raise EmailNotSendable(OUTCOME_UNKNOWN)
             await asyncio.to_thread(send, self.smtp_url, await self._write(claimed))
-        except EmailNotSendable as why:
+        except EmailGivenUp as why:
             status, error = why.status, _one_line(why)
         except Exception as failure:
-            error = _one_line(failure)
-            tried = claimed.attempts - 1
-            outcome, gap = decide_after_attempt(Progress(1, tried, tried), False, self.schedule)
-            status = EmailStatus.FAILED if outcome is Outcome.FAILED else EmailStatus.QUEUED
+            status, error = EmailStatus.FAILED, _one_line(failure)
+            if claimed.attempts < self.schedule.attempts:
+                status, gap = EmailStatus.QUEUED, self.schedule.gap_after(claimed.attempts)
             if not isinstance(failure, OSError | DomainError):  # smtplib's are OSErrors
                 logger.exception("an e-mail could not be written", extra={"fields": {"emailId": claimed.id}})
-        await self.database.write(emails.record, claimed, status, error, gap)
+        result = claimed.id, claimed.attempts, status, error, gap
+        await self.database.write(execute_and_count, emails.RECORD, *result)
         EMAILS.labels("retry" if status is EmailStatus.QUEUED else status).inc()
 
     async def _write(self, claimed: Email) -> EmailMessage:
+        if claimed.attempts > self.schedule.attempts:
+            raise EmailGivenUp(OUTCOME_UNKNOWN, EmailStatus.FAILED)
         found = await self.database.read(bookings.find, claimed.booking_reference)
         if found is None or found.booking.buyer is None:
-            raise EmailSuppressed(domain.BUYER_ERASED)
+            raise EmailGivenUp(domain.BUYER_ERASED)
         if claimed.is_over_limit:
-            raise EmailSuppressed(domain.LIMIT_REACHED)
-        token = None if claimed.sealed_token is None else self.box.open(claimed.sealed_token)
-        if token is not None and token_hash(token) != found.booking.token_hash:
-            raise EmailSuppressed(domain.LINK_REPLACED)
+            raise EmailGivenUp(domain.LIMIT_REACHED)
         if claimed.kind is EmailKind.REMINDER and found.booking.ends_at != claimed.reserved_until:
-            raise EmailSuppressed(domain.END_CHANGED)
+            raise EmailGivenUp(domain.END_CHANGED)
+        token = self.box.open(claimed.sealed_token) if claimed.sealed_token else None
+        if token and token_hash(token) != found.booking.token_hash:
+            raise EmailGivenUp(domain.LINK_REPLACED)
         return await self.render(claimed, found, token)
 
 
 def send(url: str, message: EmailMessage) -> None:
-    """Raise EmailNotSendable if recipient or message are rejected for good. Other errors may pass."""
+    """Raise EmailGivenUp if the recipient or the message is rejected for good. Other errors may pass."""
     server, context = urlsplit(url), ssl.create_default_context()
     host, is_tls = server.hostname or "", server.scheme == "smtps"
-    port = server.port or (465 if is_tls else 587)
     connect: Callable[..., smtplib.SMTP] = smtplib.SMTP
     if is_tls:
         connect = partial(smtplib.SMTP_SSL, context=context)
     try:
-        with closing(connect(host, port, timeout=TIMEOUT_SECONDS)) as connection:
-            connection.ehlo_or_helo_if_needed()
-            if not is_tls and connection.has_extn("starttls"):
-                connection.starttls(context=context)
-            elif not is_tls and server.username and host not in _THIS_MACHINE:
-                raise OSError("The server offers no TLS, so the password is not sent to it.")
+        with closing(connect(host, server.port or (465 if is_tls else 587), timeout=TIMEOUT_SECONDS)) as smtp:
+            smtp.ehlo_or_helo_if_needed()
+            # A password does not leave the machine without TLS.
+            if not is_tls and host not in _THIS_MACHINE and (server.username or smtp.has_extn("starttls")):
+                smtp.starttls(context=context)
             if server.username and server.password:
-                connection.login(unquote(server.username), unquote(server.password))
-            connection.send_message(message)
+                smtp.login(unquote(server.username), unquote(server.password))
+            smtp.send_message(message)
             # The server has taken the message, whatever it answers to this.
             with suppress(OSError):
-                connection.quit()
+                smtp.quit()
     except (smtplib.SMTPRecipientsRefused, smtplib.SMTPResponseException) as refused:
         if isinstance(refused, smtplib.SMTPResponseException):
             code, text = refused.smtp_code, refused.smtp_error
@@ -120,8 +118,9 @@ def send(url: str, message: EmailMessage) -> None:
             ((code, text),) = refused.recipients.values()
         answer = f"{code} {text.decode(errors='replace') if isinstance(text, bytes) else text}"
         # What else is rejected for good is a fault of the settings, which can be mended meanwhile.
-        is_final = code >= 500 and isinstance(refused, smtplib.SMTPRecipientsRefused | smtplib.SMTPDataError)
-        raise (EmailNotSendable if is_final else OSError)(answer) from None
+        if code >= 500 and isinstance(refused, smtplib.SMTPRecipientsRefused | smtplib.SMTPDataError):
+            raise EmailGivenUp(answer, EmailStatus.FAILED) from None
+        raise OSError(answer) from None
 
 
 def _one_line(failure: Exception) -> str:

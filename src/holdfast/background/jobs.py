@@ -13,6 +13,7 @@ from functools import partial
 from time import monotonic
 from typing import NamedTuple, Protocol
 
+from holdfast.domain.email import REMINDED_BEFORE
 from holdfast.domain.errors import DatabaseUnavailable
 from holdfast.operations import delivery_queue
 from holdfast.operations.delivery_queue import DeliveryQueue, QueueCleanup
@@ -96,7 +97,9 @@ def database_jobs(database: Database, settings: Settings) -> list[PeriodicJob]:
         ("audit trimming", audit.TRIM, settings.audit_retention_days, TRIMMED_AT_ONCE),
         ("e-mail trimming", emails.TRIM, settings.delivery_retention_days, TRIMMED_AT_ONCE),
     )
+    remind = partial(database.write, execute_and_count, emails.REMIND, REMINDED_BEFORE)
     return [
+        *([PeriodicJob("reminders", 60.0, remind)] if settings.smtp_url else []),
         # So that the first reader of the feed after a long time need not number the events.
         PeriodicJob("event numbering", 1.0, feed.number),
         PeriodicJob("event totals", 20.0, partial(sum_up, database)),

@@ -31,16 +31,12 @@ class EmailStatus(StrEnum):
     SUPPRESSED = "suppressed"
 
 
-class EmailNotSendable(Exception):
-    """Further attempts would not help; the text says why."""
+class EmailGivenUp(Exception):
+    """No further attempt is made: it would not help, or the e-mail is not to be sent any more."""
 
-    status = EmailStatus.FAILED
-
-
-class EmailSuppressed(EmailNotSendable):
-    """The e-mail is not to be sent any more, or not to this recipient."""
-
-    status = EmailStatus.SUPPRESSED
+    def __init__(self, reason: str, status: EmailStatus = EmailStatus.SUPPRESSED) -> None:
+        super().__init__(reason)
+        self.status = status
 
 
 class NewEmail(NamedTuple):

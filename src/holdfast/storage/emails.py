@@ -7,7 +7,7 @@ from uuid import UUID
 
 import asyncpg
 
-from holdfast.domain.email import MOST_A_DAY, REMINDED_BEFORE, Email, EmailKind, EmailStatus
+from holdfast.domain.email import MOST_A_DAY, Email, EmailKind, EmailStatus
 from holdfast.storage.database import Connection
 
 # A part of the statement that stores units ($7): queue the e-mails of the units that it stored.
@@ -19,7 +19,7 @@ INSERT_EMAILS = """
 """
 
 # Reservations that end within $1, and were longer than that. One reminder for each end.
-_REMIND = """
+REMIND = """
     insert into email (booking_number, kind, reserved_until)
     select booking.number, 'reminder', booking.reserved_until
     from unit join booking on booking.unit_id = unit.id and booking.status = 'reserved'
@@ -30,13 +30,16 @@ _REMIND = """
     on conflict do nothing
 """
 
+# Many servers put what is sent to nora+flats@ into the mailbox of nora@.
+_MAILBOX = r"lower(regexp_replace({}.buyer_email, '\+[^@]*', ''))"
 _COLUMNS = """
     email.id, kind, email.status, reference, buyer_email, email.reserved_until, sealed_token, attempts,
     last_error, email.created_at, due_at, email.ended_at
 """
 # One worker at a time claims e-mails, so that each counts what the others have claimed.
 _LOCK = "select pg_advisory_xact_lock(x'686F6C6D'::bigint)"
-# Claim what is due first, for $1, and see whether $2 others have gone to the same address lately.
+# Claim what is due first, for $1, and see whether $2 others went to the same mailbox within a day. Those that
+# were tried are due at their next attempt, or were when they ended.
 _CLAIM = f"""
     with due as (
         select email.id from email join booking on number = booking_number
@@ -48,15 +51,16 @@ _CLAIM = f"""
     )
     select {_COLUMNS}, kind = 'signed' and deposit_confirmed_at is null and $2 <= (
         select count(*) from email as other join booking as others on others.number = other.booking_number
-        where other.created_at > statement_timestamp() - interval '1 day'
-            and other.kind = 'signed' and other.status <> 'suppressed' and other.attempts > 0
-            and other.id <> email.id and others.deposit_confirmed_at is null
-            and lower(others.buyer_email) = lower(booking.buyer_email)
+        where other.status in ('queued', 'sent', 'failed') and other.attempts > 0
+            and other.due_at > statement_timestamp() - interval '1 day'
+            and other.kind = 'signed' and other.id <> email.id and others.deposit_confirmed_at is null
+            and {_MAILBOX.format("others")} = {_MAILBOX.format("booking")}
     )
     from claimed as email join booking on number = booking_number
 """
-# Only for the worker that still has the claim: another one may have it since its lease is over.
-_RECORD = """
+# What became of attempt $2 of $1. Only for the worker that still has the claim: another one may have it since
+# its lease is over.
+RECORD = """
     update email set
         status = $3, last_error = $4, due_at = clock_timestamp() + $5::interval,
         ended_at = case when $3 <> 'queued' then clock_timestamp() end,
@@ -80,21 +84,11 @@ _PAGE = f"""
 """
 
 
-async def write_reminders(connection: Connection) -> None:
-    await connection.execute(_REMIND, REMINDED_BEFORE)
-
-
 async def claim(connection: Connection, lease: timedelta) -> Email | None:
     """Call it in a transaction."""
     await connection.execute(_LOCK)
     row = await connection.fetchrow(_CLAIM, lease, MOST_A_DAY)
     return None if row is None else _email(row)
-
-
-async def record(
-    connection: Connection, claimed: Email, status: EmailStatus, error: str | None, gap: timedelta
-) -> None:
-    await connection.execute(_RECORD, claimed.id, claimed.attempts, status, error, gap)
 
 
 async def page(

@@ -13,7 +13,7 @@ from email.utils import localtime, parseaddr
 from html import unescape
 
 from holdfast.background.emails import RenderEmail
-from holdfast.domain.email import Email, EmailKind, EmailNotSendable
+from holdfast.domain.email import Email, EmailGivenUp, EmailKind, EmailStatus
 from holdfast.operations.bookings import FoundBooking
 from holdfast.operations.health import load_public_url
 from holdfast.operations.sellers import Sellers
@@ -21,9 +21,8 @@ from holdfast.operations.units import Units
 from holdfast.settings import Settings
 from holdfast.storage.database import Database
 from holdfast.web.context import buyer_link
-from holdfast.web.documents.content import Kind, format_amount, isolate
+from holdfast.web.documents.content import Kind, format_amount, format_time, isolate
 from holdfast.web.documents.rendering import Documents, file_name, status_url
-from holdfast.web.pages.i18n import Language
 from holdfast.web.pages.templates import templates
 
 # What has no meaning of its own in a header or in a command of SMTP.
@@ -33,21 +32,32 @@ _ATTACHED = {EmailKind.SIGNED: Kind.AGREEMENT, EmailKind.DEPOSIT: Kind.RECEIPT}
 
 def email_renderer(settings: Settings, database: Database) -> RenderEmail:
     units = Units(database)
-    documents = Documents(units, Sellers(database, units), settings.public_url or "", settings.time_zone)
+    sellers = Sellers(database, units)
+    documents = Documents(units, sellers, settings.public_url or "", settings.time_zone)
     name, sender = parseaddr(settings.mail_from or "")
 
     async def render(claimed: Email, found: FoundBooking, token: str | None) -> EmailMessage:
         booking = found.booking
         recipient = _RECIPIENT.fullmatch(booking.buyer.email if booking.buyer else "")
         if recipient is None:
-            raise EmailNotSendable("This cannot be the address of a recipient.")
+            raise EmailGivenUp("This cannot be the address of a recipient.", EmailStatus.FAILED)
         language, kind = documents.language(found), _ATTACHED.get(claimed.kind)
         public_url = settings.public_url or await load_public_url(database)
         document = await documents.build(found, kind or Kind.AGREEMENT, language)
-        link = status_url(public_url, found) or ""
+        seller = await sellers.effective(found.project_slug)
+        ends_at, deposit = booking.ends_at or found.now, booking.terms.deposit_sar
+        link = status_url(public_url, found)
         if token is not None:
             link = buyer_link(public_url, found.project_slug, booking.reference, token)
-        subject, *paragraphs = _text(claimed, found, document.project, link, language)
+        values = {"unit": found.unit_code, "project": document.project, "reference": booking.reference}
+        values = {name: isolate(" ".join(value.split())) for name, value in values.items()}
+        values |= {"date": language.date(ends_at), "until": format_time(ends_at, language)}
+        values |= {"deposit": format_amount(deposit, language)}
+        text = templates().get_template("emails/text.html").render(
+            kind=claimed.kind, status=booking.status, has_deposit=bool(deposit), values=values,
+            link=link, language=language, seller=seller, isolate=isolate,
+        )  # fmt: skip
+        subject, *paragraphs = (unescape(part.strip()) for part in re.split(r"\n{2,}", text.strip()))
         message = EmailMessage(policy=SMTP)
         message["Subject"] = "".join(letter for letter in subject if letter.isprintable())
         message["From"] = Address(name, addr_spec=sender)
@@ -67,18 +77,3 @@ def email_renderer(settings: Settings, database: Database) -> RenderEmail:
         return message
 
     return render
-
-
-def _text(claimed: Email, found: FoundBooking, project: str, link: str, language: Language) -> list[str]:
-    """Return the subject and the paragraphs."""
-    booking, deposit = found.booking, found.booking.terms.deposit_sar
-    ends_at = booking.ends_at or found.now
-    values = {"unit": found.unit_code, "project": project, "date": language.date(ends_at)}
-    values["reference"] = booking.reference
-    values = {name: isolate(" ".join(value.split())) for name, value in values.items()}
-    values |= {"deposit": format_amount(deposit, language), "until": language.date_time(ends_at)}
-    text = templates().get_template("emails/text.html").render(
-        kind=claimed.kind, status=booking.status, has_deposit=bool(deposit), values=values,
-        link=link, language=language,
-    )  # fmt: skip
-    return [unescape(paragraph.strip()) for paragraph in re.split(r"\n{2,}", text.strip())]

@@ -23,7 +23,8 @@ create table email (
     attempts integer not null default 0,
     last_error text,
     created_at timestamptz(3) not null default clock_timestamp(),
-    -- When it is sent, or sent again if the worker that is sending it does not record what became of it.
+    -- When it is sent, or sent again if the worker that is sending it does not record what became of it. In
+    -- the end: when it ended.
     due_at timestamptz(3) not null default clock_timestamp(),
     ended_at timestamptz(3),
     constraint one_email_of_a_kind unique nulls not distinct (booking_number, kind, reserved_until),
@@ -31,7 +32,7 @@ create table email (
     constraint queued_has_no_end check ((status = 'queued') = (ended_at is null)),
     constraint token_is_erased check (status = 'queued' or sealed_token is null)
 );
-create index email_due on email (due_at) where status = 'queued';
+create index email_due on email (status, due_at);
 create index email_by_time on email (created_at, id);
 create index email_by_status on email (status, created_at, id);
 create type email_write as (booking_number bigint, unit_id uuid, kind text, sealed_token bytea);
