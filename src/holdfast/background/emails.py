@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
-import smtplib
-import ssl
 from collections.abc import Awaitable, Callable
-from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from email.message import EmailMessage
-from functools import partial
 from urllib.parse import unquote, urlsplit
+
+import aiosmtplib
 
 from holdfast.domain import email as domain
 from holdfast.domain.api_key import token_hash
@@ -63,14 +60,14 @@ class EmailLoop:
         """Send an e-mail, and record what became of it."""
         status, error, gap = EmailStatus.SENT, None, timedelta()
         try:
-            await asyncio.to_thread(send, self.smtp_url, await self._write(claimed))
+            await send(self.smtp_url, await self._write(claimed))
         except EmailGivenUp as why:
             status, error = why.status, _one_line(why)
         except Exception as failure:
             status, error = EmailStatus.FAILED, _one_line(failure)
-            if claimed.attempts < self.schedule.attempts:
+            if not _is_final(failure) and claimed.attempts < self.schedule.attempts:
                 status, gap = EmailStatus.QUEUED, self.schedule.gap_after(claimed.attempts)
-            if not isinstance(failure, OSError | DomainError):  # smtplib's are OSErrors
+            if not isinstance(failure, OSError | aiosmtplib.SMTPException | DomainError):
                 logger.exception("an e-mail could not be written", extra={"fields": {"emailId": claimed.id}})
         result = claimed.id, claimed.attempts, status, error, gap
         await self.database.write(execute_and_count, emails.RECORD, *result)
@@ -92,38 +89,32 @@ class EmailLoop:
         return await self.render(claimed, found, token)
 
 
-def send(url: str, message: EmailMessage) -> None:
-    """Raise EmailGivenUp if the recipient or the message is rejected for good. Other errors may pass."""
-    server, context = urlsplit(url), ssl.create_default_context()
-    host, is_tls = server.hostname or "", server.scheme == "smtps"
-    connect: Callable[..., smtplib.SMTP] = smtplib.SMTP
-    if is_tls:
-        connect = partial(smtplib.SMTP_SSL, context=context)
+async def send(url: str, message: EmailMessage) -> None:
+    server = urlsplit(url)
+    is_tls, is_here = server.scheme == "smtps", server.hostname in _THIS_MACHINE
+    # None: if the server offers it. A password does not leave the machine without TLS.
+    start_tls = False if is_tls or is_here else bool(server.username) or None
     try:
-        with closing(connect(host, server.port or (465 if is_tls else 587), timeout=TIMEOUT_SECONDS)) as smtp:
-            smtp.ehlo_or_helo_if_needed()
-            # A password does not leave the machine without TLS.
-            if not is_tls and host not in _THIS_MACHINE and (server.username or smtp.has_extn("starttls")):
-                smtp.starttls(context=context)
-            if server.username and server.password:
-                smtp.login(unquote(server.username), unquote(server.password))
-            smtp.send_message(message)
-            # The server has taken the message, whatever it answers to this.
-            with suppress(OSError):
-                smtp.quit()
-    except (smtplib.SMTPRecipientsRefused, smtplib.SMTPResponseException) as refused:
-        if isinstance(refused, smtplib.SMTPResponseException):
-            code, text = refused.smtp_code, refused.smtp_error
-        else:
-            ((code, text),) = refused.recipients.values()
-        answer = f"{code} {text.decode(errors='replace') if isinstance(text, bytes) else text}"
-        # What else is rejected for good is a fault of the settings, which can be mended meanwhile.
-        if code >= 500 and isinstance(refused, smtplib.SMTPRecipientsRefused | smtplib.SMTPDataError):
-            raise EmailGivenUp(answer, EmailStatus.FAILED) from None
-        raise OSError(answer) from None
+        await aiosmtplib.send(
+            message, hostname=server.hostname, port=server.port or (465 if is_tls else 587),
+            username=unquote(server.username or "") or None, password=unquote(server.password or "") or None,
+            use_tls=is_tls, start_tls=start_tls, timeout=TIMEOUT_SECONDS,
+        )  # fmt: skip
+    except aiosmtplib.SMTPRecipientsRefused as refused:
+        raise refused.recipients[0] from None
+
+
+def _is_final(failure: Exception) -> bool:
+    """Whether the recipient or the message is rejected for good. What else a server rejects is a fault of the
+    settings, which can be corrected meanwhile."""
+    kinds = aiosmtplib.SMTPRecipientRefused | aiosmtplib.SMTPDataError
+    return isinstance(failure, kinds) and failure.code >= 500
 
 
 def _one_line(failure: Exception) -> str:
     """Return a text for the log, without addresses: servers repeat them, and buyers can be erased."""
-    text = " ".join(_ADDRESS.sub("…", str(failure)).replace("\0", "").split())
+    text = str(failure)
+    if isinstance(failure, aiosmtplib.SMTPResponseException):
+        text = f"{failure.code} {failure.message}"
+    text = " ".join(_ADDRESS.sub("…", text).replace("\0", "").split())
     return text[:_LONGEST_ERROR] or type(failure).__name__

@@ -25,7 +25,7 @@ create table email (
     created_at timestamptz(3) not null default clock_timestamp(),
     -- When it is sent, or sent again if the worker that is sending it does not record what became of it. In
     -- the end: when it ended.
-    due_at timestamptz(3) not null default clock_timestamp(),
+    due_at timestamptz not null default clock_timestamp(),
     ended_at timestamptz(3),
     constraint one_email_of_a_kind unique nulls not distinct (booking_number, kind, reserved_until),
     constraint reminder_names_an_end check ((kind = 'reminder') = (reserved_until is not null)),
