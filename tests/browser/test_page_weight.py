@@ -1,4 +1,4 @@
-"""What a phone transfers for the page of a project: all of its fonts, scripts and pictures, not only the first view's."""
+"""What a phone transfers for the page of a project: all of its fonts, scripts and pictures."""
 
 import pytest
 from playwright.sync_api import Browser
