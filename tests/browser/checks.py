@@ -1,4 +1,4 @@
-"""Checks of a page in a window: its language, axe's rules, and its width at a desk and on a phone."""
+"""Checks of a page in a window: its language, axe's rules, and its width on desks, tablets and phones."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from tests.browser.axe import axe_faults
 from tests.browser.pages import AnyScene, BrowserPage
 from tests.browser.scene import Scene
 from tests.browser.shop_scene import ShopScene
-from tests.browser.windows import DESKTOP, LOCALES, PHONE, Theme, Window, window
+from tests.browser.windows import DESKTOP, LOCALES, PHONE, TABLET, Theme, Window, window
 
-# What sticks out of the page, if it can be scrolled sideways for it.
+# The tables that have to be scrolled sideways, or what sticks out of a page that can be.
 _TOO_WIDE = """() => {
     const room = document.documentElement.clientWidth;
-    if (document.scrollingElement.scrollWidth <= room) return [];
+    if (document.scrollingElement.scrollWidth <= room) {
+        const tables = [...document.querySelectorAll(".table:not(.scrolls)")];
+        return tables.filter(one => one.scrollWidth > one.clientWidth).map(one => one.className);
+    }
     const out = [...document.querySelectorAll("body *")].filter(one => {
         const box = one.getBoundingClientRect();
         return box.width && (box.right > room + 0.5 || box.left < -0.5);
@@ -115,7 +118,7 @@ def dark_colours(page: Page) -> Iterable[str]:
 
 
 def widths(page: Page) -> Iterable[str]:
-    for name, size in (("phone", PHONE), ("desk", DESKTOP)):
+    for name, size in (("phone", PHONE), ("tablet", TABLET), ("desk", DESKTOP)):
         page.set_viewport_size(size)
         sticking_out = page.evaluate(_TOO_WIDE)
         if sticking_out:

@@ -8,7 +8,9 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Open
 from tests.browser.journeys import cell, panel, unit_page
 from tests.browser.office import Office
+from tests.browser.windows import PHONE
 from tests.support.client import Project
+from tests.support.webhooks import an_inbox
 
 
 def test_a_person_chooses_arabic_and_the_pages_turn_round(open_window: Open, office: Office) -> None:
@@ -66,3 +68,16 @@ def test_a_refusal_is_told_in_arabic(open_window: Open, office: Office, tower: P
     expect(told).to_be_visible()
     assert re.search("[\u0621-\u064a]", told.inner_text())
     assert not re.search("[A-Za-z]", told.inner_text())
+
+
+@pytest.mark.slow
+def test_the_button_to_copy_a_body_covers_none_of_it(open_window: Open, office: Office) -> None:
+    with an_inbox() as inbox:
+        ping = office.registrar.ping(office.registrar.add(inbox.url)["id"])
+    page = open_window(office.people.add("viewer", language="ar"), size=PHONE).page
+    page.goto(f"/backoffice/deliveries/{ping['id']}")
+    block = page.locator(".copied-block").first
+    button, text = block.get_by_role("button").bounding_box(), block.locator("code").bounding_box()
+    assert button is not None
+    assert text is not None
+    assert button["y"] + button["height"] <= text["y"]

@@ -1,4 +1,4 @@
-"""What a phone transfers for the page of a project: gzip, styles, scripts, fonts, and pictures in view."""
+"""What a phone transfers for the page of a project: all of its fonts, scripts and pictures."""
 
 import pytest
 from playwright.sync_api import Browser
@@ -9,6 +9,15 @@ from tests.support.bodies import full
 from tests.support.page_weight import MOST_BYTES
 
 DEMO, LARGE = "narjis-heights", "large-tower"
+FONTS = {
+    "en": {"inter-basic-latin-400-700.woff2", "instrument-serif-basic-latin-400.woff2"},
+    "ar": {
+        "inter-basic-latin-400-700.woff2",
+        "holdfast-sans-arabic-400.woff2",
+        "holdfast-sans-arabic-600.woff2",
+    },
+}
+"""Of all weights on the page."""
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +52,12 @@ def test_the_page_of_a_project_is_at_most_100_kb(
         )
         session.send("Network.enable")
         visitor.page.goto(f"/p/{slug}", wait_until="networkidle")
+        visitor.page.locator("a.u").first.focus()
+        visitor.page.evaluate("() => { for (const one of document.images) one.loading = 'eager'; }")
+        visitor.page.wait_for_function("() => [...document.images].every((one) => one.complete)")
+        visitor.page.locator(".tip").wait_for(state="attached")
     by_address = {addresses[request]: size for request, size in loaded.items()}
-    assert any(address.endswith(".woff2") for address in by_address)
+    fonts = {address.rpartition("/")[2] for address in by_address if address.endswith(".woff2")}
+    assert fonts == FONTS[language]
+    assert any("windows.js" in address for address in by_address)
     assert sum(by_address.values()) <= MOST_BYTES, by_address

@@ -21,6 +21,7 @@ from playwright.sync_api import (
 from tests.browser.staff import Person
 
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
+TABLET: ViewportSize = {"width": 820, "height": 1180}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 LOCALES = {"en": "en-GB", "ar": "ar-SA"}
 PATIENCE_MS = 60_000

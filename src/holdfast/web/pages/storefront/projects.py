@@ -141,9 +141,6 @@ class UnitSearch(NamedTuple):
     building: int
     form: Form
     invalid_fields: frozenset[str]
-    """Amounts that are no numbers."""
-    reversed_fields: set[str]
-    """Amounts of ranges that end before they begin."""
 
     @property
     def is_filtered(self) -> bool:
@@ -184,16 +181,11 @@ def parse_search(form: Form) -> UnitSearch:
     order_text = form.text("order")
     order = ListingOrder(order_text) if order_text in set(ListingOrder) else DEFAULT_ORDER
     invalid = frozenset(name for name in AMOUNTS if form.text(name) and amounts[name] is None)
-    reversed_fields = set[str]()
-    for first, last in (AMOUNTS[:2], AMOUNTS[2:]):
-        least, most = amounts[first], amounts[last]
-        if least is not None and most is not None and least > most:
-            reversed_fields |= {first, last}
     building = parse_whole_number(form.text("building"), most=100_000) or 0
     floor_text = form.text("floor")
     floor = int(floor_text) if re.fullmatch(r"-?\d{1,3}", floor_text) else None
     after = parse_cursor(form.text("after"), order)
-    return UnitSearch(unit_filter, floor, order, after, building, form, invalid, reversed_fields)
+    return UnitSearch(unit_filter, floor, order, after, building, form, invalid)
 
 
 def format_cursor(cursor: ListingCursor) -> str:
