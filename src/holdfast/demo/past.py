@@ -1,6 +1,6 @@
 """The demo's past: 90 days of sales, lapsed holds, refunds and new prices, decided by the rules of today."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from operator import itemgetter
 from random import Random
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.demo.deliveries import REGISTERED_DAYS, deliver_past
-from holdfast.demo.project import EMAIL, DemoUnit
+from holdfast.demo.project import EMAIL, DemoUnit, demo_units
 from holdfast.domain import booking_actions as actions
 from holdfast.domain.audit import CLOCK, ActorKind, Author
 from holdfast.domain.booking import BookingStatus, Buyer, Draft
@@ -101,15 +101,11 @@ def visits(now: datetime) -> list[Visit]:
 
 
 async def store_past(
-    database: Database,
-    project_id: UUID,
-    units: Iterable[DemoUnit],
-    seller: Seller,
-    receiver: IssuedSecret | None,
+    database: Database, project_id: UUID, public_url: str, seller: Seller, receiver: IssuedSecret | None
 ) -> None:
     """Store the units, what happened to them, and the deliveries of it, in one transaction."""
     now, drafts = await database.read(current_time), BookingDrafts(database)
-    dated = [one for unit in units for one in _unit_commands(project_id, unit, now)]
+    dated = [one for unit in demo_units(public_url) for one in _unit_commands(project_id, unit, now)]
     made = visits(now)
     for visit, buyer in zip(made, plan_buyers(len(made), _SEED), strict=True):
         drafted = await drafts.draft()
@@ -143,10 +139,10 @@ def _booking_commands(
     project_id: UUID, visit: Visit, person: Person, draft: Draft, seller: Seller
 ) -> Iterator[Dated]:
     at, code, status, ended_at = visit
-    number, staff, request = draft.number, Caller.STAFF, HoldRequest(draft, Caller.BUYER, _PERIODS)
+    number, reference, staff = draft.number, draft.reference, Caller.STAFF
     buyer, language = Buyer(person.name, person.email, person.phone), "en" if person.name.isascii() else "ar"
-    visitor, payment = Author(ActorKind.BUYER, draft.reference), f"pay_{draft.reference}"
-    payment_system = Author(ActorKind.PAYMENT, payment)
+    visitor, payment = Author(ActorKind.BUYER, reference), Author(ActorKind.PAYMENT, f"pay_{reference}")
+    request = HoldRequest(draft, Caller.BUYER, _PERIODS)
 
     def step(at: datetime, minutes: float, author: Author, decide: Decide) -> Dated:
         return at + timedelta(minutes=minutes), BookingCommand((project_id, code), author, number, decide)
@@ -155,23 +151,21 @@ def _booking_commands(
         return actions.sign(unit, number, buyer, now, language, seller=seller)
 
     def pay(unit: UnitSnapshot, now: datetime) -> Decision:
-        return actions.confirm_deposit(unit, number, Caller.PAYMENT_SYSTEM, _PERIODS, now, payment)
+        return actions.confirm_deposit(unit, number, Caller.PAYMENT_SYSTEM, _PERIODS, now, payment.id)
 
     hold = step(at, 0, visitor, lambda unit, now: open_unit(unit, code, request, now))
     lapse = step(at, 5, CLOCK, lambda unit, _: expire(unit))
     leave = step(at, 2, visitor, lambda unit, now: actions.cancel(unit, number, Caller.BUYER, now))
     walk_in = step(at, 0, _STAFF, lambda unit, now: actions.close_sale(unit, code, draft, buyer, staff, now))
-    paid = [hold, step(at, 1.5, visitor, sign), step(at, 3, payment_system, pay)]
-    sell = step(
-        ended_at, 0, _STAFF, lambda unit, now: actions.close_sale_of_booking(unit, number, staff, now)
-    )
-    cancel = step(ended_at, 0, _STAFF, lambda unit, now: actions.cancel(unit, number, staff, now))
+    paid = [hold, step(at, 1.5, visitor, sign), step(at, 3, payment, pay)]
+    end = actions.close_sale_of_booking if status is BookingStatus.SOLD else actions.cancel
+    ended = [*paid, step(ended_at, 0, _STAFF, lambda unit, now: end(unit, number, staff, now))]
     refund = step(ended_at, 1200, _STAFF, lambda unit, now: actions.mark_refunded(unit, number, now))
     yield from {
         BookingStatus.LAPSED: [hold, lapse],
         BookingStatus.CANCELLED: [hold, leave],
         BookingStatus.RESERVED: paid,
-        BookingStatus.SOLD: [walk_in] if code in _WALK_IN else [*paid, sell],
-        BookingStatus.REFUND_DUE: [*paid, cancel],
-        BookingStatus.REFUNDED: [*paid, cancel, refund],
+        BookingStatus.SOLD: [walk_in] if code in _WALK_IN else ended,
+        BookingStatus.REFUND_DUE: ended,
+        BookingStatus.REFUNDED: [*ended, refund],
     }[status]

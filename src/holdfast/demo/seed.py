@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from holdfast.demo.past import store_past
-from holdfast.demo.project import DEFAULT_URL, DRAWINGS_PATH, EMAIL, NAME, SELLER, SLUG, demo_units
+from holdfast.demo.project import DEFAULT_URL, DRAWINGS_PATH, EMAIL, NAME, SELLER, SLUG
 from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import EndpointConfig, IssuedSecret
@@ -67,7 +67,7 @@ async def seed_demo(
             logo = ("/p/logos/narjis.png", Path(__file__).with_name("logo.png").read_bytes())
             seller = await Sellers(database, units).settle(None, SELLER.set_fields | {"logo": logo}, COMMAND)
             project_id = await units.project_id(SLUG)
-            await store_past(database, project_id, demo_units(public_url), seller, receiver)
+            await store_past(database, project_id, public_url, seller, receiver)
     finally:
         await units.close()
     return DemoAccess(issued.text, password, "" if receiver is None else receiver.text)
