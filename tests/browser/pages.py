@@ -172,6 +172,8 @@ NOT_PAGES: frozenset[str] = frozenset(
         PROJECT + "/export.csv",
         IMPORT + "/{id}/refused.csv",
         PROJECT + "/export.xlsx",
+        PROJECT + "/template.csv",
+        PROJECT + "/template.xlsx",
         UNIT + "/panel",
         SIGN_IN + "/code",
         SIGN_IN + "/language",

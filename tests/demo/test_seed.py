@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from holdfast.demo import history, seed
-from holdfast.demo.project import EXAMPLE_PATH, EXAMPLE_PRICE_PATH, NAME, SLUG, DemoUnit, demo_units
+from holdfast.demo import past, seed
+from holdfast.demo.project import EMAIL, EXAMPLE_PATH, EXAMPLE_PRICE_PATH, NAME, SLUG, DemoUnit, demo_units
 from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.booking import BookingStatus
@@ -25,6 +25,7 @@ from holdfast.domain.status import Status
 from holdfast.domain.unit import Unit
 from holdfast.operations import api_keys
 from holdfast.operations.bookings import Bookings
+from holdfast.operations.events import EventFeed
 from holdfast.operations.projects import add_project
 from holdfast.operations.reports import Reports
 from holdfast.operations.units import PatchUnit, Units
@@ -95,7 +96,7 @@ def test_the_examples_overwrite_no_unit_and_change_one_that_nobody_has() -> None
     assert EXAMPLE_PATH.split("/units/")[0].endswith(f"/{SLUG}")
     assert EXAMPLE_PATH.rpartition("/")[2] not in codes
     assert EXAMPLE_PATH not in (ROOT / "docs" / "quick-start.md").read_text()
-    assert EXAMPLE_PRICE_PATH.rpartition("/")[2] in codes - {*history.SOLD, *history.RESERVED}
+    assert EXAMPLE_PRICE_PATH.rpartition("/")[2] in codes - {*past.SOLD, *past.RESERVED}
 
 
 async def seeded_units(database: Database, url: str) -> list[Unit]:
@@ -116,12 +117,12 @@ async def test_it_has_bookings_of_every_kind_and_the_next_start_changes_nothing(
         BookingStatus.SOLD: 26,
         BookingStatus.RESERVED: 12,
         BookingStatus.CANCELLED: 4,
-        BookingStatus.LAPSED: 55,
+        BookingStatus.LAPSED: 51,
         BookingStatus.REFUND_DUE: 1,
         BookingStatus.REFUNDED: 3,
     }
     # A visitor changes a unit that has a booking, and one that has none.
-    for code, changes in ((history.SOLD[0], {"description": "mine"}), ("A-0601", {"images": ()})):
+    for code, changes in ((past.SOLD[0], {"description": "mine"}), ("A-0601", {"images": ()})):
         outcome = await inventory.write(PatchUnit((units[0].project_id, code), changes))
         units = [outcome.unit if unit.code == code else unit for unit in units]
     await inventory.close()
@@ -158,6 +159,7 @@ async def test_the_past_lies_over_90_days_and_agrees_with_itself(
     own = {"HOLDFAST_DATABASE_URL": postgres_url, "HOLDFAST_PUBLIC_URL": "http://127.0.0.1:8000"}
     settings = Settings.from_environment({**WEBHOOKS, **own})
     started = await prepare(settings, True, "http://127.0.0.1:9/hook")
+    await EventFeed(database).number()
     async with database.reading() as connection:
         events = await connection.fetch(
             "select unit_id, created_at, now() - created_at as age from event order by position, unit_version"
@@ -167,7 +169,7 @@ async def test_the_past_lies_over_90_days_and_agrees_with_itself(
         last = await connection.fetchval("select last_position from event_feed")
         assert len(of_units) == len(events) == last
         assert max(event["age"] for event in events).days > 80
-        assert sum(event["age"].total_seconds() < 4 * 3600 for event in events) >= 10
+        assert sum(event["age"].total_seconds() < 4 * 3600 for event in events) >= 5
         assert not await connection.fetch(
             """
             select from unit where version <> 1 + (
@@ -183,9 +185,15 @@ async def test_the_past_lies_over_90_days_and_agrees_with_itself(
         endpoint_id = await connection.fetchval("select id from endpoint")
         # The receiver was registered later.
         sent = await connection.fetchval("select count(*) from event where endpoint_ids <> '{}'")
-        assert 80 < sent < len(events) / 2
-        counts = await delivery_log.count_reconciled(connection, endpoint_id, None, 0, len(events))
+        assert 60 < sent < len(events) / 2
+        counts = await delivery_log.count_reconciled(connection, endpoint_id, None, 0, last)
         assert counts == ReconciliationCounts(sent, sent - 2, 0, 2, 0, 0, 0)
+        assert not await connection.fetch(
+            """
+            select from booking join unit on unit.id = unit_id
+            where booking.status in ('reserved', 'sold') and booking.price_sar <> unit.price_sar
+            """
+        )
         attempts = await connection.fetch(
             """
             select body, request_headers, attempts from ended_delivery
@@ -203,7 +211,7 @@ async def test_the_past_lies_over_90_days_and_agrees_with_itself(
     await inventory.close()
     assert figures.statuses[0].units[Status.AVAILABLE] == 121
     assert (figures.units_sold, sum(day.units > 0 for day in figures.sales) > 15) == (26, True)
-    assert figures.conversion == Conversion(99, 40, 24, 2)
+    assert figures.conversion == Conversion(95, 40, 24, 2)
     # The next start keeps the receiver and its past.
     restarted = await prepare(settings, True, "http://127.0.0.1:10/hook")
     assert restarted["receiverSecret"] != started["receiverSecret"]
@@ -215,26 +223,23 @@ async def test_the_past_lies_over_90_days_and_agrees_with_itself(
 
 
 @pytest.mark.parametrize("hour", range(24))
-def test_whenever_it_starts_nothing_lies_ahead_and_units_are_taken_once(hour: int) -> None:
+def test_whenever_it_starts_nothing_lies_ahead_and_no_unit_is_taken_twice(hour: int) -> None:
     now = datetime(2026, 3, 1, hour, 30, tzinfo=UTC)
-    taken: dict[str, datetime] = {}
-    for visit in history.visits(now):
-        assert history.early(now) < visit.at < now > visit.ended_at
-        if visit.status not in history.UNPAID:
-            ends = visit.status is not BookingStatus.RESERVED and not visit.is_walk_in
-            assert not ends or visit.at < visit.ended_at
-            assert visit.code not in taken
-            taken[visit.code] = visit.at
-    for visit in history.visits(now):
-        if visit.status in history.UNPAID:
-            assert visit.at < taken.get(visit.code, now)
+    ended = BookingStatus.SOLD, BookingStatus.REFUND_DUE, BookingStatus.REFUNDED
+    visits = past.visits(now)
+    assert visits == sorted(visits)
+    for visit in visits:
+        assert past.early(now) < visit.at < now > visit.ended_at
+        assert visit.at < visit.ended_at or visit.status not in ended
+    taken = Counter(visit.code for visit in visits if visit.status is not BookingStatus.LAPSED)
+    assert set(taken.values()) == {1}
 
 
 async def test_each_start_has_a_new_key_and_password_whatever_a_visitor_did(database: Database) -> None:
     office = open_office(database)
     first = await seed.seed_demo(database)
     await add_project(database, "other", "Another project")
-    opened = await office.sign_in(seed.EMAIL, password=first.password)
+    opened = await office.sign_in(EMAIL, password=first.password)
     assert opened.staff.role is Role.ADMIN
     await office.set_up_factor(await office.oneself(opened), first.password)
     await office.add("other@example.com")
@@ -242,8 +247,8 @@ async def test_each_start_has_a_new_key_and_password_whatever_a_visitor_did(data
     second = await seed.seed_demo(database)
     assert not await office.is_signed_in(opened)
     with pytest.raises(LoginFailed):
-        await office.sign_in(seed.EMAIL, password=first.password)
-    again = await office.sign_in(seed.EMAIL, password=second.password)
+        await office.sign_in(EMAIL, password=first.password)
+    again = await office.sign_in(EMAIL, password=second.password)
     assert (again.staff.role, again.staff.has_second_factor) == (Role.ADMIN, False)
     assert first.key != second.key
     keys = [key for key in await api_keys.list_all(database) if key.name == seed.KEY_NAME]

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import NamedTuple
 
+from holdfast.domain.seller import Seller
 from holdfast.domain.status import Status
 from holdfast.domain.unit import Media, UnitFields
 
 SLUG = "narjis-heights"
 NAME = "Narjis Heights | مرتفعات النرجس"
+EMAIL = "demo@holdfast.example"
+"""Of the visitor as staff."""
 PROJECT_PATH = f"/p/{SLUG}"
 BOARD_PATH = f"/backoffice/projects/{SLUG}"
 DRAWINGS_PATH = "/static/demo"
@@ -20,6 +23,20 @@ EXAMPLE_HOLD_PATH = f"/v1/storefront/projects/{SLUG}/units/C-0301/hold"
 EXAMPLE_PRICE_PATH = f"/v1/integration/projects/{SLUG}/units/B-0703"
 EXAMPLE_PRICE_BODY = {"priceSar": 1_355_000}
 EXAMPLE_BODY = {"type": "3-bedroom apartment", "areaSqm": 148.6, "priceSar": 1_299_000, "bedrooms": 3}
+
+# Nothing of it is real.
+SELLER = Seller(
+    legal_name="Narjis Development Company | شركة النرجس للتطوير العقاري",
+    commercial_registration="1010998877",
+    vat_number="310099887700003",
+    phone="+966 11 555 0100",
+    whatsapp="+966505550100",
+    email="sales@narjis.example",
+    bank_name="Example Bank | بنك المثال",
+    iban="SA0380000000608010167519",
+    terms="The handover of each unit is announced to its buyer at least 60 days ahead.\n"
+    "يُبلَّغ المشتري بموعد تسليم وحدته قبل 60 يومًا على الأقل.",
+)
 
 FLOORS = 12
 DEFAULT_URL = "http://127.0.0.1:8000"

@@ -1,32 +1,30 @@
 """Seed the demo's database: the project, its units and earlier bookings, and credentials for the visitor."""
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from holdfast.demo.past import store_past
-from holdfast.demo.project import DEFAULT_URL, DRAWINGS_PATH, NAME, SLUG, demo_units
-from holdfast.demo.seller import add_seller
+from holdfast.demo.project import DEFAULT_URL, DRAWINGS_PATH, EMAIL, NAME, SELLER, SLUG
 from holdfast.domain.api_key import Scope
 from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import EndpointConfig, IssuedSecret
 from holdfast.domain.errors import DomainError, ProjectExists, UnknownStaff
 from holdfast.domain.permissions import Role
-from holdfast.domain.staff import Staff
 from holdfast.domain.unit import Media, Unit
 from holdfast.operations import api_keys
 from holdfast.operations.api_keys import NewApiKey
 from holdfast.operations.endpoints import Endpoints
-from holdfast.operations.projects import add_project
+from holdfast.operations.projects import Projects, add_project
+from holdfast.operations.sellers import Sellers
 from holdfast.operations.staff import StaffAccounts
 from holdfast.operations.units import PatchUnit, Units
-from holdfast.operations.write_path import Command
 from holdfast.storage import schema
 from holdfast.storage.database import Database
 
 KEY_NAME = "holdfast serve --demo"
-EMAIL = "demo@holdfast.example"
 RECEIVER_DESCRIPTION = "Demo receiver"
 
 _MAX_UNITS = 1000
@@ -46,8 +44,8 @@ async def seed_demo(
     """Add what is missing of the project with its past, and return new credentials.
 
     The database is marked first, so that the next start completes one that was interrupted. Units are stored
-    with their past in one transaction; once there, they stay as they are. With ``endpoints`` the receiver at
-    ``hook_url`` is registered.
+    with their past in one transaction; once there, they and their seller stay as they are. With ``endpoints``
+    the receiver at ``hook_url`` is registered.
     """
     async with database.writing() as connection:
         await schema.check_may_fill(connection, SLUG)
@@ -57,16 +55,19 @@ async def seed_demo(
     # The key and the password of the last start stop working.
     await api_keys.revoke_named(database, KEY_NAME)
     issued = await api_keys.issue(database, NewApiKey(KEY_NAME, [Scope.INTEGRATION, Scope.BACKOFFICE]))
-    staff, password = await _give_password(database)
+    password = await _new_password(database)
     receiver = None if endpoints is None else await _register_receiver(endpoints, hook_url)
     units = Units(database)
     try:
-        await add_seller(database, units)
         rows, _ = await units.page(SLUG, "", _MAX_UNITS, None, None)
-        if not rows:
+        if rows:
+            await _update_drawing_urls(units, rows, public_url)
+        else:
+            await Projects(database, units).settle(SLUG, {"listed": True}, COMMAND)
+            logo = ("/p/logos/narjis.png", Path(__file__).with_name("logo.png").read_bytes())
+            seller = await Sellers(database, units).settle(None, SELLER.set_fields | {"logo": logo}, COMMAND)
             project_id = await units.project_id(SLUG)
-            await store_past(database, project_id, demo_units(public_url), staff, issued.key, receiver)
-        await _update_drawing_urls(units, rows, public_url)
+            await store_past(database, project_id, public_url, seller, receiver)
     finally:
         await units.close()
     return DemoAccess(issued.text, password, "" if receiver is None else receiver.text)
@@ -81,17 +82,18 @@ async def _register_receiver(endpoints: Endpoints, url: str) -> IssuedSecret:
     return await endpoints.add(EndpointConfig(url, RECEIVER_DESCRIPTION), COMMAND)
 
 
-async def _give_password(database: Database) -> tuple[Staff, str]:
+async def _new_password(database: Database) -> str:
     """Give the demo's admin a new password and end their sessions; add them if they are missing."""
     accounts, password = StaffAccounts(database), secrets.token_urlsafe(_PASSWORD_BYTES)
     try:
         staff = await accounts.find_by_email(EMAIL)
     except UnknownStaff:
-        return await accounts.add(EMAIL, "Demo", Role.ADMIN, password, COMMAND), password
+        await accounts.add(EMAIL, "Demo", Role.ADMIN, password, COMMAND)
+        return password
     await accounts.change(staff.id, {"role": Role.ADMIN, "disabled": False}, COMMAND)
     _, token = await accounts.reset(staff.id, COMMAND)
     await accounts.choose_password(token, password, None)
-    return staff, password
+    return password
 
 
 async def _update_drawing_urls(units: Units, rows: Iterable[Unit], public_url: str) -> None:
@@ -102,10 +104,10 @@ async def _update_drawing_urls(units: Units, rows: Iterable[Unit], public_url: s
         updated = {
             name: tuple(_with_url(medium, public_url) for medium in media) for name, media in fields.items()
         }
-        if updated != fields:
-            commands.append(PatchUnit((unit.project_id, unit.code), updated))
-    if commands:
-        await _write(units, commands)
+        commands.append(PatchUnit((unit.project_id, unit.code), updated))
+    for outcome in await units.write_many(commands, store=True):
+        if isinstance(outcome, DomainError):
+            raise outcome
 
 
 def _with_url(media: Media, public_url: str) -> Media:
@@ -113,9 +115,3 @@ def _with_url(media: Media, public_url: str) -> Media:
         return media
     _, is_drawing, name = (media["url"] or "").partition(f"{DRAWINGS_PATH}/")
     return {**media, "url": f"{public_url}{DRAWINGS_PATH}/{name}"} if is_drawing else media
-
-
-async def _write(units: Units, commands: Sequence[Command]) -> None:
-    for outcome in await units.write_many(commands, store=True):
-        if isinstance(outcome, DomainError):
-            raise outcome

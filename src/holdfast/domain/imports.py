@@ -51,7 +51,7 @@ COLUMN_HEADINGS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "deposit_percent": {
         "en": ("Deposit %", "deposit", "down payment", "downpayment", "deposit rate"),
-        "ar": ("نسبة العربون %", "عربون", "نسبة العربون", "دفعة أولى", "مقدم", "الدفعة المقدمة"),
+        "ar": ("نسبة مبلغ الحجز %", "عربون", "نسبة العربون", "دفعة أولى", "مقدم", "الدفعة المقدمة"),
     },
     "bedrooms": {
         "en": ("Bedrooms", "bedroom", "beds", "bed", "br", "bed rooms", "rooms", "no of bedrooms",
@@ -73,7 +73,7 @@ COLUMN_HEADINGS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "ar": ("الطابق", "دور", "رقم الطابق", "رقم الدور"),
     },
     "description": {
-        # Buyers read it, so that notes and remarks are none until somebody says so.
+        # Buyers read it: a column of notes or remarks is only imported if somebody chooses it.
         "en": ("Description", "unit description"),
         "ar": ("الوصف", "وصف الوحدة"),
     },

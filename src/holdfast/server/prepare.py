@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from holdfast.demo import project
-from holdfast.demo.seed import EMAIL, seed_demo
+from holdfast.demo.seed import seed_demo
 from holdfast.domain.errors import DatabaseUnavailable, DomainError
 from holdfast.operations.health import record_start
 from holdfast.operations.staff import create_first_setup_link, setup_url
@@ -90,7 +90,7 @@ async def _prepare_demo(
         access = await seed_demo(database, public_url, endpoints, hook_url)
     return {
         "key": access.key,
-        "signIn": {"url": f"{public_url}/backoffice", "email": EMAIL, "password": access.password},
+        "signIn": {"url": f"{public_url}/backoffice", "email": project.EMAIL, "password": access.password},
         "project": public_url + project.PROJECT_PATH,
         "example": {
             "path": project.EXAMPLE_PATH,

@@ -4,7 +4,6 @@ import socket
 import sys
 
 from holdfast.demo import project
-from holdfast.demo.seed import EMAIL
 from holdfast.server.http_protocol import HttpProtocol
 from holdfast.server.http_server import ConnectionCounts, WebServer
 from holdfast.server.process import read_settings, send_heartbeats, set_limits, stop_with_parent
@@ -33,7 +32,7 @@ def _tour(settings: Settings) -> Tour | None:
         public_url=settings.public_url or "",
         project_path=project.PROJECT_PATH,
         board_path=project.BOARD_PATH,
-        email=EMAIL,
+        email=project.EMAIL,
         receiver=settings.demo_receiver,
         price_path=project.EXAMPLE_PRICE_PATH,
         price_body=project.EXAMPLE_PRICE_BODY,

@@ -6,7 +6,6 @@ Headings are matched in domain/imports.py.
 from __future__ import annotations
 
 import unicodedata
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -39,10 +38,20 @@ _ARABIC_STATUS = {
     "sold": "تم البيع",
     "unavailable": "غير معروضة",
 }
-_EXAMPLES = {
-    "en": ("2-bedroom apartment", "Garden view, one parking space", "no", "available"),
-    "ar": ("شقة بغرفتي نوم", "إطلالة على الحديقة وموقف سيارة", "لا", "متاحة"),
-}
+_URLS = ("https://example.com/unit.jpg", "https://example.com/plan.pdf")
+EXAMPLES: dict[str, list[CellRow]] = {
+    "en": [
+        ["A-0101", "2-bedroom apartment", 113, 950_000, "no", 15, 10, 2, 2, 2028, 1, "Garden view",
+         *_URLS, "available"],
+        ["A-0102", "2-bedroom apartment", 120, 1_010_000],
+    ],
+    "ar": [
+        ["A-0101", "شقة بغرفتي نوم", 113, 950_000, "لا", 15, 10, 2, 2, 2028, 1, "إطلالة على الحديقة",
+         *_URLS, "متاحة"],
+        ["A-0102", "شقة بغرفتي نوم", 120, 1_010_000],
+    ],
+}  # fmt: skip
+"""Units that can be imported: one with everything, and one with what it needs."""
 _LONGEST_TYPED_CODE = 4 * CODE_LENGTH[1]
 """Before marks are combined, which takes quadratic time. A longer one is refused as it is."""
 
@@ -50,16 +59,6 @@ _LONGEST_TYPED_CODE = 4 * CODE_LENGTH[1]
 def headings(language: str) -> list[str]:
     fields = [COLUMN_HEADINGS[field][language][0] for field in FIELDS]
     return fields + [names[language] for names in NOT_IMPORTED.values()]
-
-
-def example_rows(language: str) -> list[CellRow]:
-    """Return two units that can be imported: one with everything, one with what it needs."""
-    unit_type, description, vat_included, status = _EXAMPLES[language]
-    full: CellRow = [
-        "A-0101", unit_type, Decimal("112.8"), 950_000, vat_included, 15, 10, 2, 2, 2028, 1, description,
-        "https://example.com/unit.jpg", "https://example.com/plan.pdf", status,
-    ]  # fmt: skip
-    return [full, ["A-0102", unit_type, 120, 1_010_000]]
 
 
 def unit_row(unit: Unit, language: str) -> CellRow:

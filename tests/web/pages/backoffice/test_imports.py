@@ -191,7 +191,7 @@ def test_what_was_checked_again_since_it_was_seen_is_not_imported(sales: Person,
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
 def test_the_template_is_imported_as_it_is(kind: str, sales: Person, arab: Person, project: Project) -> None:
     for person in (sales, arab):
-        content = exported(person, project, kind, "?template", "template")
+        content = exported(person, project, kind, name="template")
         address = urlsplit(files.send_file(person, project, content).headers["location"]).path
         fields = files.chosen(person.see(address))
         assert [name for field, name in fields.items() if field.startswith("column")] == list(FIELDS)
@@ -236,7 +236,8 @@ def test_refused_rows_are_a_file_that_can_be_mended_and_imported(sales: Person, 
 
 
 def exported(person: Person, project: Project, kind: str, query: str = "", name: str = "units") -> bytes:
-    answer = person.look(f"/backoffice/projects/{project.slug}/export.{kind}{query}")
+    path = "template" if name == "template" else "export"
+    answer = person.look(f"/backoffice/projects/{project.slug}/{path}.{kind}{query}")
     assert answer.status_code == 200, answer.text
     headers = answer.headers
     assert headers["content-disposition"] == f'attachment; filename="{project.slug}-{name}.{kind}"'

@@ -12,12 +12,12 @@ from starlette.responses import Response, StreamingResponse
 
 from holdfast.domain import imports
 from holdfast.domain.cells import cell_text
-from holdfast.domain.errors import Fault, InvalidInput
+from holdfast.domain.errors import AnyMessage, Fault, InvalidInput
 from holdfast.domain.imports import Import
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
-from holdfast.operations.imports import ROWS_A_PART, Finding
+from holdfast.operations.imports import ROWS_A_PART
 from holdfast.operations.units import OUTCOMES
 from holdfast.web.errors import UnknownRoute
 from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages, with_query
@@ -25,7 +25,7 @@ from holdfast.web.pages.base import PAGE_HEADERS
 from holdfast.web.pages.forms import Form, parse_whole_number
 from holdfast.web.pages.i18n import translate
 from holdfast.web.spreadsheets.csv_files import BYTE_ORDER_MARK, CellRow, csv_lines
-from holdfast.web.spreadsheets.unit_rows import example_rows, headings, unit_row
+from holdfast.web.spreadsheets.unit_rows import EXAMPLES, headings, unit_row
 
 MAX_FILE_BYTES = 32 * 1024**2
 FINDINGS_A_PAGE = 50
@@ -235,79 +235,84 @@ def _parse_choice(contents: imports.Contents, form: Form) -> imports.ColumnMappi
     )
 
 
+# Files to download: CSV and XLSX in the form that an import understands.
+
+
+@pages.get("/projects/{slug}/export.csv", Permission.SEE_UNITS)
+@pages.get("/projects/{slug}/export.xlsx", Permission.SEE_UNITS)
+async def export_units(request: StaffRequest, slug: str) -> Response:
+    # An unknown project is an error before the response begins.
+    await request.services.units.project_id(slug)
+    heading = headings(request.language.code)
+    return await _download(request, f"{slug}-units", heading, _exported_rows(request, slug))
+
+
+@pages.get("/projects/{slug}/template.csv", Permission.SELL)
+@pages.get("/projects/{slug}/template.xlsx", Permission.SELL)
+async def export_template(request: StaffRequest, slug: str) -> Response:
+    heading = headings(request.language.code)[: len(imports.FIELDS)]
+    return await _download(request, f"{slug}-template", heading, _template_rows(request))
+
+
 @pages.get("/projects/{slug}/import/{id}/refused.csv", Permission.SELL)
 async def export_refused(request: StaffRequest, slug: str, import_id: UUID) -> Response:
     """Return the refused rows with their numbers and reasons, in a file that can be mended and imported."""
     _, file = await _load(request, slug, import_id)
-    if file.stage not in ("checked", "imported"):
+    if file.choice is None or file.stage not in ("checked", "imported"):
         raise UnknownRoute
-    headers = _download_headers(f"{slug}-refused-rows.csv")
-    return StreamingResponse(_refused_lines(request, file), headers=headers, media_type=CSV)
-
-
-async def _refused_lines(request: StaffRequest, file: Import) -> AsyncIterator[bytes]:
-    assert file.choice is not None
     names = imports.headings(file.contents.sheets[file.choice.sheet], file.choice.heading_row)
     columns = dict(zip(file.choice.fields, names, strict=True))
-    yield BYTE_ORDER_MARK.encode() + csv_lines([[*names, request._("Row"), request._("Reason")]])
-
-    def line(finding: Finding) -> CellRow:
-        reasons = (
-            filter(None, (columns.get(field), translate(message, request.language)))
-            for field, _, message in finding.reasons
-        )
-        return [*map(cell_text, finding.cells), finding.row, "; ".join(map(": ".join, reasons))]
-
-    files, stored, start = request.services.imports, file.stage == "imported", 0
-    while findings := await files.findings(file.id, "refused", start, ROWS_A_PART, stored=stored):
-        yield csv_lines(map(line, findings))
-        start += len(findings)
+    heading = [*names, request._("Row"), request._("Reason")]
+    return await _download(request, f"{slug}-refused-rows", heading, _refused_rows(request, file, columns))
 
 
-# Exports, in the form that an import understands. With ?template of two units as an example.
-
-
-@pages.get("/projects/{slug}/export.csv", Permission.SEE_UNITS)
-async def export_csv(request: StaffRequest, slug: str) -> Response:
-    # An unknown project is an error before the response begins.
-    await request.services.units.project_id(slug)
-    headers = _download_headers(f"{_name(request, slug)}.csv")
-    return StreamingResponse(_csv_lines(request, slug), headers=headers, media_type=CSV)
-
-
-@pages.get("/projects/{slug}/export.xlsx", Permission.SEE_UNITS)
-async def export_workbook(request: StaffRequest, slug: str) -> Response:
-    language = request.language
-    await request.services.units.project_id(slug)
-    file = await request.context.workbook_writer.write(
-        _headings(request), _exported_rows(request, slug), right_to_left=language.direction == "rtl"
-    )
-    length = file.seek(0, 2)
+async def _download(
+    request: StaffRequest, name: str, heading: list[str], rows: AsyncIterator[list[CellRow]]
+) -> Response:
+    """Return a file of the type with which the path ends."""
+    ending = request.path.rpartition(".")[2]
+    headers = {**PAGE_HEADERS, "Content-Disposition": f'attachment; filename="{name}.{ending}"'}
+    if ending == "csv":
+        return StreamingResponse(_csv_lines(heading, rows), headers=headers, media_type=CSV)
+    right_to_left = request.language.direction == "rtl"
+    file = await request.context.workbook_writer.write(heading, rows, right_to_left=right_to_left)
+    headers["Content-Length"] = str(file.seek(0, 2))
     file.seek(0)
-    headers = {**_download_headers(f"{_name(request, slug)}.xlsx"), "Content-Length": str(length)}
     return StreamingResponse(_chunks(file), headers=headers, media_type=XLSX)
 
 
-def _name(request: StaffRequest, slug: str) -> str:
-    return f"{slug}-template" if request.query.has("template") else f"{slug}-units"
-
-
-def _headings(request: StaffRequest) -> list[str]:
-    names = headings(request.language.code)
-    return names[: len(imports.FIELDS)] if request.query.has("template") else names
-
-
-async def _csv_lines(request: StaffRequest, slug: str) -> AsyncIterator[bytes]:
-    yield BYTE_ORDER_MARK.encode() + csv_lines([_headings(request)])
-    async for rows in _exported_rows(request, slug):
+async def _csv_lines(heading: list[str], pages_of_rows: AsyncIterator[list[CellRow]]) -> AsyncIterator[bytes]:
+    yield BYTE_ORDER_MARK.encode() + csv_lines([heading])
+    async for rows in pages_of_rows:
         yield csv_lines(rows)
+
+
+async def _template_rows(request: StaffRequest) -> AsyncIterator[list[CellRow]]:
+    yield EXAMPLES[request.language.code]
+
+
+async def _refused_rows(
+    request: StaffRequest, file: Import, columns: Mapping[str | None, str]
+) -> AsyncIterator[list[CellRow]]:
+    def reason(field: str | None, message: AnyMessage) -> str:
+        text = translate(message, request.language)
+        return f"{columns[field]}: {text}" if field in columns else text
+
+    files, stored, start = request.services.imports, file.stage == "imported", 0
+    while found := await files.findings(file.id, "refused", start, ROWS_A_PART, stored=stored):
+        yield [
+            [
+                *map(cell_text, one.cells),
+                one.row,
+                "; ".join(reason(field, text) for field, _, text in one.reasons),
+            ]
+            for one in found
+        ]
+        start += len(found)
 
 
 async def _exported_rows(request: StaffRequest, slug: str) -> AsyncIterator[list[CellRow]]:
     """Yield the rows page by page: no connection is kept while one is sent. Without a status: all units."""
-    if request.query.has("template"):
-        yield example_rows(request.language.code)
-        return
     statuses = {Status(name) for name in request.query.all("status") if name in tuple(Status)}
     only = next(iter(statuses)) if len(statuses) == 1 else None
     after, more = "", True
@@ -321,10 +326,6 @@ async def _exported_rows(request: StaffRequest, slug: str) -> AsyncIterator[list
                 for unit in units
                 if not statuses or unit.status in statuses
             ]
-
-
-def _download_headers(name: str) -> dict[str, str]:
-    return {**PAGE_HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
 
 
 async def _chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
