@@ -82,7 +82,7 @@ def test_a_unit_that_is_held_or_reserved_shows_the_holder_the_way_on_and_others_
     desk.did_to_booking(reference_in(booking), "confirm-deposit")
     assert missing(buyer.see(unit_page(unit)), on, "This unit is reserved for you.") == []
     page = new_buyer().see(unit_page(unit))
-    assert "This unit is reserved" in page
+    assert "Reserved for another buyer" in page
     assert len(cards(page)) == 3
     assert set(cards(page)) < {one.code for one in alike}
 
