@@ -151,7 +151,7 @@ def _expiry(new_key: NewApiKey, issuer: KeyIssuer, now: datetime) -> datetime | 
         return issuer.expires_at
     expires_at = now + timedelta(days=new_key.expires_in_days)
     if issuer.expires_at is not None and expires_at > issuer.expires_at:
-        raise errors.InvalidInput.at("/expiresInDays", "A key cannot expire later than the key that issues it.")
+        raise errors.InvalidInput.at("/expiresInDays", "A key cannot expire later than its issuer's key.")
     return expires_at
 
 

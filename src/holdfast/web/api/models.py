@@ -146,7 +146,7 @@ class BookingDocument(Document):
         BookingStatus,
         Meta(
             description="`open` and `signed`: the unit is held. `lapsed`, `cancelled`, `refund-due` and "
-            "`refunded`: the booking ended unsold; `refund-due` if a confirmed deposit is to be paid back."
+            "`refunded`: the booking ended unsold; `refund-due` if a confirmed deposit must be refunded."
         ),
     ]
     unit_code: str
