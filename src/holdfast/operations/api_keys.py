@@ -240,7 +240,7 @@ class _KeyFields(Document):
         str, Meta(min_length=NAME_LENGTH[0], max_length=NAME_LENGTH[1], description="What the key is for.")
     ]
     hint: Annotated[
-        str, Meta(description="The first characters of the key, by which a person recognises it.")
+        str, Meta(description="The first characters of the key, by which a person recognizes it.")
     ]
     scopes: Annotated[list[Scope], Meta(description="What the key opens.")]
     projects: Annotated[

@@ -37,7 +37,7 @@ FIELD_TEXTS = {
     "projectId": "The id of the project.",
     "code": "The unit's code: printable text in NFC with no space at either end. It is case-sensitive.",
     "type": "What kind of unit it is, in your words.",
-    "areaSqm": "The area in square metres.",
+    "areaSqm": "The area in square meters.",
     "priceSar": "The price in SAR.",
     "vatIncluded": "Whether the price includes VAT.",
     "vatRate": "The rate of VAT in percent.",
