@@ -45,7 +45,7 @@ class BookingWithTokenDocument(BookingDocument):
 async def confirm_deposit(request: Request, reference: str) -> BookingDocument:
     """Records that the deposit has arrived and reserves the unit. For payment systems with a key of scope
     `payments`, and for staff. Repeating it changes nothing and is always 200. A second payment for the same
-    booking cannot be told from a repetition: it is 200 and is not recorded; whoever received it must refund
+    booking cannot be told from a repetition: it is 200 and is not recorded, and its recipient must refund
     it.
 
     If the booking had already ended and the buyer had signed, the deposit is recorded: the unit is held and

@@ -88,7 +88,7 @@ async def list_staff(request: Request, *, cursor: TimeAndIdCursor, limit: Limit)
 
 @routes.post("/staff", summary="Add a person", status=201, errors=(StaffExists,))
 async def add_staff(request: Request, body: NewStaff) -> operations.InvitedStaffDocument:
-    """Returns a set-up link. This is the only time that it is shown. Give it only to this person: whoever
+    """Returns a set-up link. This is the only time that it is shown. Give it only to this person: anyone who
     opens it chooses the password. Without `name`, the person is named after the part of the e-mail address
     before the @.
 

@@ -108,8 +108,8 @@ async def report_payment(request: Request, body: Payment) -> PaymentTakenDocumen
     again if it is available; otherwise the booking becomes `refund-due`. `status` says which.
 
     Repeat the call until the response is 200. The same `id` changes nothing, and the response is the booking
-    as it is now. These payments are rejected, recorded only in the log, and must be refunded by whoever
-    received them: a second payment for the same deposit under another `id`, or one for a deposit that staff
+    as it is now. These payments are rejected, recorded only in the log, and must be refunded by their
+    recipient: a second payment for the same deposit under another `id`, or one for a deposit that staff
     confirmed and that was refunded (409 `transition-not-allowed`); one before the signature (409
     `not-signed`); one that has confirmed another booking (409 `payment-used`); another amount (422)."""
     payment = domain.Payment(body.id, body.reference, body.amount_sar)
