@@ -242,7 +242,7 @@ class _KeyFields(Document):
     hint: Annotated[
         str, Meta(description="The first characters of the key, by which a person recognizes it.")
     ]
-    scopes: Annotated[list[Scope], Meta(description="What the key opens.")]
+    scopes: Annotated[list[Scope], Meta(description="What the key gives access to.")]
     projects: Annotated[
         tuple[str, ...] | None,
         Meta(description="The slugs of the projects that it is limited to; null for all."),

@@ -39,7 +39,7 @@ class NewKey(BodyModel):
     example: ClassVar[Any] = {"name": "Nightly sync", "scopes": ["integration"], "expiresInDays": 365}
 
     name: ProjectName = Field(description="What the key is for.")
-    scopes: Scopes = Field([Scope.INTEGRATION], description="What the key opens.")
+    scopes: Scopes = Field([Scope.INTEGRATION], description="What the key gives access to.")
     projects: ProjectSlugs | None = Field(
         None,
         description="The slugs of the projects that it is limited to; null for all that the issuer may use.",

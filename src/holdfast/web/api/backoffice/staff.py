@@ -55,7 +55,7 @@ Name = Annotated[
     Field(json_schema_extra={"pattern": PRINTABLE_PATTERN}, description="How others see the person."),
 ]
 ChosenRole = Annotated[str, OneOf(Role), Field(description="What the person may do.")]
-Disabled = Annotated[bool, Field(description="Whether the person is kept out.")]
+Disabled = Annotated[bool, Field(description="Whether the account is disabled.")]
 
 
 class NewStaff(BodyModel):
