@@ -210,6 +210,6 @@ def test_the_key_of_another_database_is_explained(real_server: RunningServer, po
     asyncio.run(note())
     said = run_refused({"HOLDFAST_DATABASE_URL": postgres_url}, 1, "simulate")
     assert said.startswith(f"holdfast: The server at {real_server.address} refuses the key")
-    assert said.endswith("give one of its own by --key.\n")
+    assert said.endswith("Pass one of its keys with --key.\n")
     with Sql(postgres_url) as sql:
         assert [row["valid"] for row in sql.rows(OWN_KEYS)] == [False]
