@@ -53,7 +53,7 @@ def test_what_is_exported_can_be_imported_and_changes_nothing(
 ) -> None:
     page.goto(f"/backoffice/projects/{tower.slug}/import")
     with page.expect_download() as download:
-        press(page, "XLSX")
+        press(page, "Export as XLSX")
     exported = tmp_path / "units.xlsx"
     download.value.save_as(exported)
     page.get_by_label("CSV or XLSX file").set_input_files(exported)

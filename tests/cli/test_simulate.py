@@ -149,16 +149,17 @@ def test_too_little_for_sale_or_no_such_project_is_one_sentence(
     for number in range(4):
         Desk(http).held(Unit(http, small, f"A-{number:02}"))
     sentences = {
-        small.slug: f"Too little is for sale in {small.slug}: 1 of 5 units, and 1 always stay available.",
-        empty.slug: f"Nothing is for sale in {empty.slug}.",
-        "no-such-tower": "There is no project no-such-tower that this key opens.",
+        small.slug: f"Too few units are for sale in {small.slug}: 1 of 5 units, and 1 always stay available.",
+        empty.slug: f"No units are for sale in {empty.slug}.",
+        "no-such-tower": "The key has no access to a project no-such-tower.",
     }
     at_server = ("simulate", "--url", str(http.base_url))
     for slug, sentence in sentences.items():
         assert run_refused(settings, 1, *at_server, "--project", slug) == f"holdfast: {sentence}\n"
     key = keys.issue(scopes=ALL_SCOPES, projects=[empty.slug]).text
     assert run_refused({}, 1, *at_server, "--key", key) == (
-        "holdfast: No project has enough units for sale: a fifth of what is on sale is never bought.\n"
+        "holdfast: No project has enough units for sale:"
+        " a fifth of the units on sale always stays available.\n"
     )
 
 
@@ -173,7 +174,7 @@ def test_nobody_or_another_program_listens_there() -> None:
         url = f"http://127.0.0.1:{other.server_port}"
         said = run_refused({}, 1, "simulate", "--url", url, "--key", "hfk_x")
         other.shutdown()
-    assert said.endswith(f"holdfast: What answers at {url} is not Holdfast.\n")
+    assert said.endswith(f"holdfast: The server at {url} is not Holdfast.\n")
 
 
 def test_a_key_that_is_refused_or_opens_too_little_is_one_sentence(
@@ -182,10 +183,11 @@ def test_a_key_that_is_refused_or_opens_too_little_is_one_sentence(
     project, command = project_on_sale(http, sql, 5), ("simulate", "--url", str(http.base_url), "--key")
     said = run_refused({}, 1, *command, "hfk_x")
     assert said.endswith(" refuses the key: it is unknown, revoked or expired.\n")
-    for scope, missing in (("backoffice", "the ERP does"), ("integration", "staff do")):
+    for scope, missing in (("backoffice", "integration API"), ("integration", "back office")):
         key = keys.issue(scopes=[scope], projects=[project.slug]).text
         assert run_refused({}, 1, *command, key) == (
-            f"holdfast: This key may not do what {missing}. It takes the scopes integration and backoffice.\n"
+            f"holdfast: The key has no access to the {missing}."
+            " It needs the scopes integration and backoffice.\n"
         )
 
 
@@ -207,7 +209,7 @@ def test_the_key_of_another_database_is_explained(real_server: RunningServer, po
 
     asyncio.run(note())
     said = run_refused({"HOLDFAST_DATABASE_URL": postgres_url}, 1, "simulate")
-    assert said.startswith(f"holdfast: The Holdfast at {real_server.address} refuses the key")
-    assert said.endswith("give one of its own by --key.\n")
+    assert said.startswith(f"holdfast: The server at {real_server.address} refuses the key")
+    assert said.endswith("Pass one of its keys with --key.\n")
     with Sql(postgres_url) as sql:
         assert [row["valid"] for row in sql.rows(OWN_KEYS)] == [False]

@@ -78,10 +78,10 @@ def test_a_booking_that_does_not_exist_is_unknown(name: str, found: UnitSnapshot
 
 
 NOT_ENDED = "The booking is %s: it must end or be sold before its buyer's data can be erased."
-NO_SIGNATURE = "The booking ended without a signature (%s): pay the money back."
+NO_SIGNATURE = "The booking ended without a signature (%s): refund the payment."
 NO_HOLD = "This sale was closed without a hold; there is no deposit to confirm."
 DUE_BACK = "The deposit must be refunded: record the refund, then erase the buyer's data."
-LAPSED_FREE, LAPSED_TAKEN = "The hold has lapsed. The unit is free again.", "The hold has lapsed."
+LAPSED_FREE, LAPSED_TAKEN = "The hold has lapsed. The unit is available again.", "The hold has lapsed."
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,10 @@ NOTHING_TO_PAY = "The booking is %s: there is nothing to pay."
     ("status", "facts", "unit_status", "refusal", "sentence"),
     [
         (OPEN, {}, None, errors.NotSigned, UNSIGNED),
-        (LAPSED, {}, Status.AVAILABLE, errors.HoldLapsed, "The hold has lapsed. The unit is free again."),
+        (
+            LAPSED, {}, Status.AVAILABLE, errors.HoldLapsed,
+            "The hold has lapsed. The unit is available again.",
+        ),
         (LAPSED, {}, Status.HELD, errors.HoldLapsed, "The hold has lapsed."),
         *((paid, {}, None, errors.TransitionNotAllowed, "The deposit has already been paid.")
           for paid in (RESERVED, SOLD, REFUND_DUE, REFUNDED)),

@@ -120,4 +120,5 @@ def test_faults_are_raised_together_and_none_are_nothing() -> None:
 
 
 def test_of_a_reference_that_is_long_only_the_beginning_is_repeated() -> None:
-    assert str(UnknownBooking("x" * 51)) == f"There is no booking `{'x' * 50}` for this caller."
+    sentence = f"There is no booking `{'x' * 50}` that your key or token gives access to."
+    assert str(UnknownBooking("x" * 51)) == sentence

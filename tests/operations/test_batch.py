@@ -199,7 +199,7 @@ async def test_an_overtaken_command_fails_alone(database: Database, caplog: pyte
     outcomes = await write(database, [*commands, replacement(keys[0][0], "B-1")])
     assert kinds(outcomes) == [WriteResult, RetriesExhausted, WriteResult, WriteResult]
     assert isinstance(outcomes[1], errors.DatabaseUnavailable)
-    assert "Other changes kept coming first" in str(outcomes[1])
+    assert "Other changes came first each time" in str(outcomes[1])
     assert logged(caplog) == [("a change was overtaken again and again", "A-1", "not today")]
     stored = await rows(database, "select status from unit order by code")
     assert stored == [("held",), ("available",), ("held",), ("available",)]

@@ -157,4 +157,4 @@ def test_a_unit_given_to_two_buyers_and_a_hold_that_is_not_in_the_history_are_vi
 def test_a_server_that_goes_away_ends_the_simulation() -> None:
     totals = simulate(FaultyServer(max_responses=3), buyers=6)
     assert totals["ended"] == "failed"
-    assert totals["failure"] == "The Holdfast at http://faulty.example no longer answers."
+    assert totals["failure"] == "The server at http://faulty.example no longer answers."

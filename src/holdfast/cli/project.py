@@ -51,7 +51,7 @@ def key() -> None:
 
 @key.command("add")
 @click.option("--name", required=True, help="What the key is for.")
-@choices_option("--scope", "scopes", Scope, "What the key opens; may be repeated.  [default: integration]")
+@choices_option("--scope", "scopes", Scope, "A scope of the key; may be repeated.  [default: integration]")
 @projects_option
 @click.option(
     "--expires", type=click.FloatRange(min=0, min_open=True), metavar="DAYS", help="Days until it expires."

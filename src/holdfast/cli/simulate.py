@@ -117,7 +117,7 @@ def _usable_key(key: str | None, options: SimulationOptions) -> Iterator[str]:
     try:
         yield issued.text
     except InvalidKey as error:
-        hint = "The key was issued in another database than that Holdfast's; give one of its own by --key."
+        hint = "The server uses another database than this command. Pass one of its keys with --key."
         raise SimulationError(f"{error} {hint}") from None
     finally:
         # A second Ctrl-C must not leave the key valid.

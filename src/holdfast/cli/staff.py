@@ -97,7 +97,7 @@ async def _load_address(database: Database) -> str:
 
 def _setup_link(address: str, invited: staff_operations.Invited) -> Output:
     url, hours = staff_operations.setup_url(address, invited.token), staff_operations.SETUP_LINK_HOURS
-    note = f"The link works once, within {hours} hours; whoever opens it chooses the password."
+    note = f"The link works once, within {hours} hours; anyone who opens it chooses the password."
     return Output(staff_operations.invited_staff_document(invited.staff, url), url, note)
 
 

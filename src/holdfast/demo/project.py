@@ -34,8 +34,8 @@ SELLER = Seller(
     email="sales@narjis.example",
     bank_name="Example Bank | بنك المثال",
     iban="SA0380000000608010167519",
-    terms="The handover of each unit is announced to its buyer at least 60 days ahead.\n"
-    "يُبلَّغ المشتري بموعد تسليم وحدته قبل 60 يومًا على الأقل.",
+    terms="The seller announces the handover of a unit to its buyer at least 60 days in advance.\n"
+    "يُبلغ البائع المشتري بموعد تسليم وحدته قبل 60 يومًا على الأقل.",
 )
 
 FLOORS = 12

@@ -29,7 +29,7 @@ class Key(NamedTuple):
     id: UUID
     name: str
     hint: str
-    """The first characters, by which a person recognises the key."""
+    """The first characters, by which a person recognizes the key."""
     scopes: frozenset[Scope]
     project_slugs: tuple[str, ...] | None
     """None: every project, those of the future included."""

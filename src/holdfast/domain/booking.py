@@ -156,7 +156,7 @@ class Booking(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """The parts of a booking that are made before its transaction: a repeated write recognises them."""
+    """The parts of a booking that are made before its transaction: a repeated write recognizes them."""
 
     number: int
     reference: str

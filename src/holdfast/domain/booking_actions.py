@@ -76,7 +76,7 @@ def not_allowed_error(action: str, unit: Unit, booking: Booking) -> errors.Trans
 
 def hold_lapsed_error(unit: Unit) -> errors.HoldLapsed:
     is_free = unit.status is Status.AVAILABLE
-    message = "The hold has lapsed. The unit is free again." if is_free else "The hold has lapsed."
+    message = "The hold has lapsed. The unit is available again." if is_free else "The hold has lapsed."
     return errors.HoldLapsed(message, unit.status)
 
 
@@ -330,7 +330,7 @@ def not_signed_message(booking: Booking) -> errors.AnyMessage:
     if booking.status in HOLDING:
         message = "The buyer has not signed yet; the hold ends at %(moment)s."
         return errors.Message(message, {"moment": format_timestamp(booking.hold_expires_at)})
-    message = "The booking ended without a signature (%(booking_status)s): pay the money back."
+    message = "The booking ended without a signature (%(booking_status)s): refund the payment."
     return errors.Message(message, {"booking_status": booking.status})
 
 

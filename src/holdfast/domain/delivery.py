@@ -17,14 +17,14 @@ SEALING_KEY_MISSING = (
     "The signing secret cannot be read; HOLDFAST_ENCRYPTION_KEYS lacks the key that sealed it."
 )
 SIGNING_TIMED_OUT = "The signing secret could not be read in time."
-INTERNAL_ERROR = "Holdfast itself failed to send this; its log tells more."
+INTERNAL_ERROR = "Holdfast failed to send this; its log has the error."
 INTERNAL_CAUSES = frozenset(
     (OUTCOME_UNKNOWN, CUT_OFF, SEALING_KEY_MISSING, SIGNING_TIMED_OUT, INTERNAL_ERROR)
 )
 """Causes that say nothing of the receiver."""
 
 ENDPOINT_REMOVED = "The endpoint was removed."
-EVENT_UNSELECTED = "The endpoint no longer chooses this event."
+EVENT_UNSELECTED = "The endpoint no longer receives this event."
 
 
 class DeliveryStatus(StrEnum):

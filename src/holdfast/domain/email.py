@@ -12,10 +12,10 @@ REMINDED_BEFORE = timedelta(days=2)
 MOST_A_DAY = 5
 """To one address, of bookings without a deposit: anybody can type any address."""
 
-LIMIT_REACHED = "This address has had 5 e-mails in 24 hours about bookings without a deposit."
+LIMIT_REACHED = "This address was sent 5 e-mails within 24 hours about bookings without a deposit."
 BUYER_ERASED = "The booking no longer has the buyer's address."
 LINK_REPLACED = "The link was replaced before the e-mail was sent."
-END_CHANGED = "The reservation has another end now, or has ended."
+END_CHANGED = "The end of the reservation has changed, or the reservation has ended."
 
 
 class EmailKind(StrEnum):

@@ -154,7 +154,7 @@ class _ErrorWithId(DomainError):
 class UnknownBooking(_ErrorWithId):
     """The same for a reference that is unknown and a token that is not the booking's."""
 
-    text = "There is no booking `%(id)s` for this caller."
+    text = "There is no booking `%(id)s` that your key or token gives access to."
 
 
 class UnknownKey(_ErrorWithId):

@@ -45,5 +45,5 @@ def named_uuid(namespace: UUID, name: str) -> UUID:
 
 
 def event_id(unit_id: UUID, unit_version: int) -> UUID:
-    """The same change always has the same event id, so a repeated write recognises its own effect."""
+    """The same change always has the same event id, so a repeated write recognizes its own effect."""
     return named_uuid(unit_id, str(unit_version))

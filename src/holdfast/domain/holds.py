@@ -227,9 +227,7 @@ def check_rehold(expired_at: datetime | None, rehold_seconds: float, now: dateti
         return
     wait = (expired_at + timedelta(seconds=rehold_seconds) - now).total_seconds()
     if wait > 0:
-        message = (
-            "Your hold on this unit has just lapsed; for %(seconds)s seconds it can be held by others only."
-        )
+        message = "Your hold on this unit has just lapsed; for %(seconds)s seconds only others can hold it."
         raise errors.HeldTooRecently(wait, errors.Message(message, {"seconds": f"{rehold_seconds:g}"}))
 
 

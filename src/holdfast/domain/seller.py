@@ -101,4 +101,4 @@ def read_logo(data_url: str) -> Logo:
         sides = [int.from_bytes(side) for pair in _SIZES[kind].findall(content) for side in pair]
         if 0 < min(sides) <= max(sides) <= LARGEST_LOGO_PIXELS and len(content) <= LARGEST_LOGO_BYTES:
             return f"/p/logos/{hashlib.sha256(content).hexdigest()[:32]}.{kind}", content
-    raise FieldError("This must be a PNG or JPEG picture of at most 256 KiB and 2000 by 2000 pixels.")
+    raise FieldError("This must be a PNG or JPEG picture of at most 256 KB and 2000 by 2000 pixels.")

@@ -151,7 +151,7 @@ def _expiry(new_key: NewApiKey, issuer: KeyIssuer, now: datetime) -> datetime | 
         return issuer.expires_at
     expires_at = now + timedelta(days=new_key.expires_in_days)
     if issuer.expires_at is not None and expires_at > issuer.expires_at:
-        raise errors.InvalidInput.at("/expiresInDays", "A key cannot outlast the key that issues it.")
+        raise errors.InvalidInput.at("/expiresInDays", "A key cannot expire later than its issuer's key.")
     return expires_at
 
 
@@ -240,9 +240,9 @@ class _KeyFields(Document):
         str, Meta(min_length=NAME_LENGTH[0], max_length=NAME_LENGTH[1], description="What the key is for.")
     ]
     hint: Annotated[
-        str, Meta(description="The first characters of the key, by which a person recognises it.")
+        str, Meta(description="The first characters of the key, by which a person recognizes it.")
     ]
-    scopes: Annotated[list[Scope], Meta(description="What the key opens.")]
+    scopes: Annotated[list[Scope], Meta(description="What the key gives access to.")]
     projects: Annotated[
         tuple[str, ...] | None,
         Meta(description="The slugs of the projects that it is limited to; null for all."),

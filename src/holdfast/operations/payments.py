@@ -101,7 +101,7 @@ class Payments:
             _warn("a payment was reported for another booking than the one that it has confirmed", payment)
             raise
         except (UnknownBooking, InvalidInput, Conflict) as error:
-            _warn("a payment was not taken and is to be paid back", payment, why=str(error))
+            _warn("a payment was rejected and must be refunded", payment, why=str(error))
             raise
         is_due = written.booking.status is BookingStatus.REFUND_DUE
         was_confirmed = found.booking.deposit_confirmed_at is not None

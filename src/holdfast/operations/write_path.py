@@ -434,7 +434,7 @@ _log = logging.getLogger(__name__)
 
 
 class RetriesExhausted(TransactionConflict):
-    text = "Other changes kept coming first, so nothing was stored. Try again shortly."
+    text = "Other changes came first each time, so nothing was stored. Try again shortly."
 
 
 class _Waiting(NamedTuple):

@@ -154,7 +154,7 @@ class Buyer:
         if not is_late:
             text, count = f"the deposit of {buyer} for {code} has arrived", "deposits"
         elif booking.status == "refund-due":
-            text = f"the late deposit of {buyer} must be paid back: {code} is taken"
+            text = f"the late deposit of {buyer} must be refunded: {code} is taken"
         else:
             text = f"the late deposit of {buyer} reserved {code}"
         rejected = f"could not confirm the deposit of {buyer} for {code}: {response.problem}"

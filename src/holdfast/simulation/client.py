@@ -98,11 +98,11 @@ class ApiClient:
                 retry_after = None if response is None else response.retry_after
                 await self.sleep(min(retry_after or _RETRY_SECONDS, _MAX_RETRY_SECONDS))
         if response is None:
-            raise SimulationError(f"The Holdfast at {self.url} no longer answers.")
+            raise SimulationError(f"The server at {self.url} no longer answers.")
         if response.status >= 500 and response.problem not in _RETRIED_PROBLEMS:
             self.on_server_error(f"{method} {path} was answered with {response.status}.")
         if response.status == 401 and uses_key:
-            text = f"The Holdfast at {self.url} refuses the key: it is unknown, revoked or expired."
+            text = f"The server at {self.url} refuses the key: it is unknown, revoked or expired."
             raise InvalidKey(text)
         return response
 
@@ -141,6 +141,6 @@ async def check_server(url: str) -> None:
     except httpx.TransportError:
         raise SimulationError(f"Nothing answers at {url}; is `holdfast serve` running there?") from None
     if response.status_code == 503:
-        raise SimulationError(f"The Holdfast at {url} is not ready yet.")
+        raise SimulationError(f"The server at {url} is not ready yet.")
     if response.status_code != 200 or "x-request-id" not in response.headers:
-        raise SimulationError(f"What answers at {url} is not Holdfast.")
+        raise SimulationError(f"The server at {url} is not Holdfast.")

@@ -22,7 +22,7 @@ _TAKEN = frozenset({"held", "reserved", "sold"})
 
 
 RESERVE_SHARE = 0.2
-_SCOPES = "It takes the scopes integration and backoffice."
+_SCOPES = "It needs the scopes integration and backoffice."
 _PAGE_SIZE = 1000
 _MAX_PAGES = 20
 _LANGUAGE_SEPARATOR = re.compile(r"\s\|\s|\n")
@@ -215,7 +215,7 @@ async def find_project(client: ApiClient, slug: str | None) -> Project:
         raise SimulationError("There is no project yet.")
     documents = [document for document in documents if slug in (None, document["slug"])]
     if not documents:
-        raise SimulationError(f"There is no project {slug} that this key opens.")
+        raise SimulationError(f"The key has no access to a project {slug}.")
     for document in documents:
         path = quote(document["slug"], safe="")
         units = await _list_all(client, f"/v1/storefront/projects/{path}/units", "units")
@@ -223,15 +223,15 @@ async def find_project(client: ApiClient, slug: str | None) -> Project:
         project = Project(document["slug"], document["name"], [unit["code"] for unit in units], available)
         if available > project.reserve:
             if (await client.request("GET", f"/v1/backoffice/projects/{path}")).status == 403:
-                raise SimulationError(f"This key may not do what staff do. {_SCOPES}")
+                raise SimulationError(f"The key has no access to the back office. {_SCOPES}")
             return project
     if slug is None:
-        text = "No project has enough units for sale: a fifth of what is on sale is never bought."
+        text = "No project has enough units for sale: a fifth of the units on sale always stays available."
     elif not project.available:
-        text = f"Nothing is for sale in {slug}."
+        text = f"No units are for sale in {slug}."
     else:
         text = (
-            f"Too little is for sale in {slug}: {project.available} of {len(project.codes)} units,"
+            f"Too few units are for sale in {slug}: {project.available} of {len(project.codes)} units,"
             f" and {project.reserve} always stay available."
         )
     raise SimulationError(text)
@@ -244,9 +244,9 @@ async def _list_all(client: ApiClient, path: str, noun: str) -> list[Mapping[str
         page = f"{path}?limit={_PAGE_SIZE}" + (f"&cursor={cursor}" if cursor else "")
         response = await client.request("GET", page)
         if response.status == 403:
-            raise SimulationError(f"This key may not do what the ERP does. {_SCOPES}")
+            raise SimulationError(f"The key has no access to the integration API. {_SCOPES}")
         if not response.is_success:
-            raise SimulationError(f"Holdfast does not tell its {noun}: {response.problem}.")
+            raise SimulationError(f"Holdfast does not list its {noun}: {response.problem}.")
         items += response.document[noun]
         cursor = response.document["nextCursor"]
         if cursor is None:

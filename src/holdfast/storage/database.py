@@ -111,7 +111,7 @@ class CommitUnknown(DatabaseUnavailable):
 
 
 class TransactionConflict(DatabaseUnavailable):
-    """The database rolled back the transaction in favour of another one; a retry may succeed."""
+    """The database rolled back the transaction in favor of another one; a retry may succeed."""
 
     def __init__(self, reason: str) -> None:
         super().__init__()

@@ -51,7 +51,7 @@ INSERT_EVENTS_AND_DELIVERIES = f"""
 
 # Events are numbered when they are committed, never when they are written: a number taken inside
 # a transaction would let a reader pass an event that commits late. The lock on the one row of
-# event_feed serialises; the next statement then sees all that its former holder numbered.
+# event_feed serializes; the next statement then sees all that its former holder numbered.
 _LOCK_FEED = "select last_position from event_feed for update"
 _NUMBER = """
     with numbered as (

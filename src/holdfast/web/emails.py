@@ -40,7 +40,7 @@ def email_renderer(settings: Settings, database: Database) -> RenderEmail:
         booking = found.booking
         recipient = _RECIPIENT.fullmatch(booking.buyer.email if booking.buyer else "")
         if recipient is None:
-            raise EmailGivenUp("This cannot be the address of a recipient.", EmailStatus.FAILED)
+            raise EmailGivenUp("E-mail cannot be sent to this address.", EmailStatus.FAILED)
         language, kind = documents.language(found), _ATTACHED.get(claimed.kind)
         public_url = settings.public_url or await load_public_url(database)
         document = await documents.build(found, kind or Kind.AGREEMENT, language)

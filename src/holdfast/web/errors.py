@@ -79,7 +79,7 @@ class ForeignForm(HttpError):
 
 
 class ForeignSite(ForeignForm):
-    text = "This was sent by a page of another site, which is not allowed to."
+    text = "This was sent by a page of another site, which is not allowed."
 
 
 def size_text(limit: int) -> str:

@@ -19,9 +19,9 @@ _TOO_MANY_WRONG_KEYS = "This address has sent more wrong keys than its limit all
 _LIVE_RETRY_SECONDS = 60
 _EVERYBODY = ""
 _ADDRESS_LIVE_TAKEN = (
-    "This address watches as many pages live as it may. Close some of them, or try again later."
+    "Too many pages with live updates are open from this address. Close some of them, or try again later."
 )
-_ALL_LIVE_TAKEN = "So many watch live now that there is no place for more. Reload the page in a minute."
+_ALL_LIVE_TAKEN = "Too many pages with live updates are open on this server. Reload the page in a minute."
 
 
 class RateLimit:

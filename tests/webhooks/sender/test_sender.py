@@ -175,7 +175,7 @@ async def greet(peer: Peer) -> None:
 @pytest.mark.parametrize(
     ("talk", "cause"),
     [
-        (greet, "The receiver sent data before it was asked."),
+        (greet, "The receiver sent data before the request."),
         (Peer.close, "The connection was closed before an answer came."),
     ],
 )

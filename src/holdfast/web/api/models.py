@@ -37,20 +37,20 @@ FIELD_TEXTS = {
     "projectId": "The id of the project.",
     "code": "The unit's code: printable text in NFC with no space at either end. It is case-sensitive.",
     "type": "What kind of unit it is, in your words.",
-    "areaSqm": "The area in square metres.",
+    "areaSqm": "The area in square meters.",
     "priceSar": "The price in SAR.",
     "vatIncluded": "Whether the price includes VAT.",
     "vatRate": "The rate of VAT in percent.",
     "depositPercent": "The deposit in percent of the total.",
-    "status": "Where the unit stands between free and sold.",
+    "status": "The status of the unit.",
     "bedrooms": "The number of bedrooms.",
     "bathrooms": "The number of bathrooms.",
-    "deliveryYear": "The year of delivery.",
+    "deliveryYear": "The year of the handover.",
     "floor": "The floor, 0 for the ground floor. Null: it is guessed from the code.",
     "description": "What the unit is like.",
     "images": "Pictures.",
     "files": "Floor plans and other files.",
-    "holdExpiresAt": "When the present hold ends; null if there is none.",
+    "holdExpiresAt": "When the current hold ends; null if there is none.",
     "createdAt": "When the unit was created.",
     "updatedAt": "When the unit last changed.",
     "projectName": "The name of the project.",
@@ -139,14 +139,14 @@ class ActorDocument(Document):
 
 
 class BookingDocument(Document):
-    """A buyer's way from hold to sale."""
+    """A buyer's purchase of a unit, from hold to sale."""
 
     reference: str
     status: Annotated[
         BookingStatus,
         Meta(
             description="`open` and `signed`: the unit is held. `lapsed`, `cancelled`, `refund-due` and "
-            "`refunded`: the booking ended unsold; `refund-due` if a confirmed deposit is to be paid back."
+            "`refunded`: the booking ended unsold; `refund-due` if a confirmed deposit must be refunded."
         ),
     ]
     unit_code: str

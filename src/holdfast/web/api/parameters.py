@@ -72,7 +72,7 @@ def read_path(request: Request, parameter: Parameter, faults: list[Fault]) -> An
 
 
 def read_query(request: Request, declared: Sequence[Parameter], faults: list[Fault]) -> dict[str, Any]:
-    """Return the values by argument; a misspelt name is a fault, not a filter that is silently off."""
+    """Return the values by argument; a misspelled name is a fault, not a filter that is silently off."""
     values = {snake_case(parameter.name): parameter.default for parameter in declared}
     by_name = {parameter.name: parameter for parameter in declared}
     seen: set[str] = set()

@@ -66,7 +66,7 @@ class Operation:
     body: Body | None
     query: tuple[Parameter, ...]
     headers: tuple[str, ...]
-    """Names of request headers that it honours."""
+    """Names of request headers that it honors."""
     path_parameters: tuple[Parameter, ...]
     tag: str
     is_limited_by_key: bool

@@ -50,15 +50,15 @@ TAGS = {
     "Units": "Scope `integration`: create, replace, change and read the units of a project.",
     "Projects": "Scope `integration`: what units belong to.",
     "Events": "Scope `integration`: everything that happened to units, for catching up after an outage.",
-    "Storefront": "For buyers: the units on sale, and one's own booking from the hold to the signature. "
+    "Storefront": "For buyers: the units on sale, and their own booking from the hold to the signature. "
     "No key needed; the token of a booking opens it.",
-    "Payments": "For a payment system: it reports what was paid. No key needed; what it sends is signed. It "
-    "is there if a payment page is set (`HOLDFAST_PAYMENT_URL`).",
-    "Bookings": "Back office, scope `backoffice`: bookings, as staff and payment systems use them. No action "
-    "here takes a condition such as `If-Match`.",
+    "Payments": "For a payment system, which reports payments. No key needed: the requests are signed. "
+    "Available if a payment page is set (`HOLDFAST_PAYMENT_URL`).",
+    "Bookings": "Back office, scope `backoffice`: bookings, as staff and payment systems use them. These "
+    "routes ignore conditions such as `If-Match`.",
     "Sales": "Back office, scope `backoffice`: what staff do to a unit, and what was done to it.",
     "Settings": "Back office, scope `backoffice`: projects, how long their holds and reservations last, and "
-    "their layout. None of it takes a condition such as `If-Match`.",
+    "their layout. These routes ignore conditions such as `If-Match`.",
     "Webhooks": "Back office, scope `backoffice`: endpoints, which events are sent to, and the log of what "
     "was sent.",
     "Administration": "Back office, scope `admin`: keys, staff, and the audit trail.",

@@ -53,24 +53,24 @@ an `Idempotency-Key` is created once, and nothing is ever half done.
 """
 
 BEARER = """\
-An API key, made with `holdfast key add` and displayed once. Each operation names the scopes that open
-it:
+An API key, created with `holdfast key add` and shown once. Each operation names the scopes that it accepts:
 
 - `integration`: the integration API. A key has this scope unless it is made with others.
 - `payments`: to confirm deposits, and nothing else.
 - `backoffice`: the back office, except for what only admins may do.
 - `admin`: the whole back office, deposits included. It does not open the integration API.
 
-A key may be limited to projects; the others do not exist for it.
+A key may be limited to projects. For it, other projects do not exist.
 """
 
 DELIVERY = """\
-Answer with any 2xx status within ten seconds. Anything else, a redirect too, is tried again: eight attempts
-over about an hour, the gap doubling from thirty seconds, each with the same `X-Service-Delivery` and the same
-body, byte for byte. After the last the delivery is displayed as failed, and staff can send it again.
+Answer with any 2xx status within ten seconds. After any other result, including a redirect, the delivery is
+retried: eight attempts over about an hour, with a gap that doubles from thirty seconds, each with the same
+`X-Service-Delivery` and exactly the same body. After the last attempt the delivery is displayed as failed,
+and staff can send it again.
 
-Every event arrives at least once, and so now and then twice: treat an id that you have seen as done. The
-first attempts for one unit come in the order of its changes; a retry may come after later events, unless the
+Every event arrives at least once, and sometimes twice: ignore an id that you have already processed. First
+attempts for a unit are sent in the order of its changes. A retry may come after later events, unless the
 endpoint is `ordered`. Of two events of a unit the later has the later `createdAt`.
 
 To check the signature, compute the HMAC-SHA256 of the timestamp, a dot and the raw body, with the
@@ -79,7 +79,7 @@ endpoint's secret as the key, and compare it in constant time with the hex diges
 """
 
 EVENTS = {
-    "unit.held": "A buyer opened the unit, and it is held for them.",
+    "unit.held": "A buyer, or staff on a buyer's behalf, holds the unit.",
     "unit.released": "A hold or reservation lapsed or was cancelled; the unit is available again.",
     "unit.reserved": "The buyer signed and the deposit was confirmed.",
     "unit.sold": "The sale was closed.",
@@ -91,12 +91,12 @@ EVENTS = {
 _ETAGS = r'^(\*|(W/)?"[^"]*"(\s*,\s*(W/)?"[^"]*")*)$'
 HEADERS: dict[str, schemas.Schema] = {
     "If-Match": {
-        "description": "Go on only if the unit's ETag is one of these; `*`: only if it exists.",
+        "description": "Carried out only if the unit's ETag is one of these; `*`: only if it exists.",
         "schema": {"type": "string", "pattern": _ETAGS},
     },
     "If-None-Match": {
-        "description": "Go on only if the unit's ETag is none of these; `*`: only if it does not exist. With "
-        "GET: 304 while the ETag still holds.",
+        "description": "Carried out only if the unit's ETag is none of these; `*`: only if it does not "
+        "exist. With GET: 304 while the ETag is the same.",
         "schema": {"type": "string"},
     },
     "X-Payment-Timestamp": {
@@ -120,8 +120,8 @@ HEADERS: dict[str, schemas.Schema] = {
     },
 }
 
-METRICS = """In the text format of Prometheus. If `HOLDFAST_METRICS_TOKEN` is set, it is needed; with
-`HOLDFAST_METRICS_PORT` they are on that port, and this path is 404."""
+METRICS = """Metrics in the text format of Prometheus. If `HOLDFAST_METRICS_TOKEN` is set, send it as a bearer
+token. If `HOLDFAST_METRICS_PORT` is set, they are on that port, and this path is 404."""
 STATUS_ROUTES = {
     "/healthz": ("getHealth", "Whether the process is alive", "200 as long as the process runs."),
     "/readyz": (
@@ -166,8 +166,8 @@ RESPONSE_HEADERS = {
 """Each with its description and an example."""
 
 BOOKING_TOKEN = """\
-The token of one booking, as it came with the hold. It opens this booking and nothing else, for the
-booking's whole life.
+The token of one booking, returned with the hold. It opens only this booking, and is valid as long as the
+booking exists.
 """  # noqa: S105 - a text
 
 PAYMENT_SIGNATURE = (

@@ -212,7 +212,7 @@ _SAMPLES: tuple[Exception, ...] = (
     errors.NotSigned(
         f"The buyer has not signed yet; the hold ends at {format_timestamp(HOLD_ENDS)}.", Status.HELD
     ),
-    errors.HoldLapsed("The hold has lapsed. The unit is free again.", Status.AVAILABLE),
+    errors.HoldLapsed("The hold has lapsed. The unit is available again.", Status.AVAILABLE),
     errors.PaymentUsed("The payment pay_7Kq2Xw has confirmed another booking.", Status.HELD),
     errors.IdempotencyKeyUsed(
         "This Idempotency-Key was used for this unit before; send a new one with a new request.", Status.HELD

@@ -1,4 +1,4 @@
-// Shows the API description. The viewer has no dark colours of its own accord: it follows a class.
+// Shows the API description. The viewer has no dark colors of its own accord: it follows a class.
 (() => {
   "use strict";
   const dark = matchMedia("(prefers-color-scheme: dark)");

@@ -81,7 +81,7 @@ def test_without_a_signature_there_is_nothing_to_confirm(stored: Unit, payments:
     assert stored.etag == etag
     assert held.cancel().status_code == 204
     refusal = conflict(payments.act_on_booking(held.reference, "confirm-deposit"), "not-signed", "available")
-    assert refusal["detail"] == "The booking ended without a signature (cancelled): pay the money back."
+    assert refusal["detail"] == "The booking ended without a signature (cancelled): refund the payment."
 
 
 def test_no_deposit_is_confirmed_all_the_same(unit: Unit, desk: Desk, payments: Desk) -> None:

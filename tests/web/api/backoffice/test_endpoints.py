@@ -181,7 +181,7 @@ def test_what_is_queued_is_cancelled_with_its_event_or_its_endpoint_and_the_log_
     registrar.change(made, events=["unit.sold"])
     registrar.remove(removed)
     for endpoint_id, reason in (
-        (made, "The endpoint no longer chooses this event."),
+        (made, "The endpoint no longer receives this event."),
         (removed, "The endpoint was removed."),
     ):
         (cancelled,) = registrar.deliveries(endpoint=endpoint_id)["deliveries"]

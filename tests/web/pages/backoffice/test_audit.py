@@ -63,7 +63,7 @@ def test_endpoints_and_keys_are_told_by_name(admin: Person, registrar: Registrar
     endpoint, key = registrar.add(), keys.issue(scopes=["payments"])
     assert f"Endpoint {endpoint['url']}" in rows(admin.see(f"{AUDIT}?subject={endpoint['id']}"))[0]
     seen = rows(admin.see(f"{AUDIT}?subject={key.id}"))
-    assert missing(seen[0], "Key a key of the tests", "Opens Payments") == []
+    assert missing(seen[0], "Key a key of the tests", "Scopes Payments") == []
     assert key.text not in str(seen)
 
 

@@ -53,7 +53,7 @@ def test_e_mail_is_in_the_language_of_the_signature_and_stands_in_the_log(
     assert missing(seen, "omar@example.com", over_api.reference, "Deposit received") == []
     assert "E-mail is not set up" not in seen
     assert 'href="/backoffice/emails"' in person.see("/backoffice/bookings")
-    assert "No e-mail here" in person.see("/backoffice/emails?status=failed")
+    assert "No e-mails" in person.see("/backoffice/emails?status=failed")
     people.leave()
 
 

@@ -45,6 +45,15 @@ def test_it_tells_what_the_unit_is_and_what_it_costs(buyer: Buyer, stored: Unit)
     assert "<html" not in part
 
 
+@pytest.mark.parametrize(("seconds", "length"), [(60, "1 minute"), (90, "90 seconds"), (600, "10 minutes")])
+def test_the_button_names_exactly_the_length_of_a_hold(
+    buyer: Buyer, stored: Unit, desk: Desk, seconds: float, length: str
+) -> None:
+    settings = f"/v1/backoffice/projects/{stored.project.slug}"
+    assert desk.http.patch(settings, json={"holdSeconds": seconds}).status_code == 200
+    assert f"Hold this unit for {length}<" in buyer.see(unit_page(stored))
+
+
 def test_vat_that_is_in_the_price_is_told_as_a_part_of_it(buyer: Buyer, new_unit: NewUnit) -> None:
     page = buyer.see(unit_page(new_unit("A-101", priceSar=1_150_000, vatIncluded=True, depositPercent=None)))
     assert missing(page, "VAT 15%, included", "SAR\xa0150,000") == []
@@ -82,7 +91,7 @@ def test_a_unit_that_is_held_or_reserved_shows_the_holder_the_way_on_and_others_
     desk.did_to_booking(reference_in(booking), "confirm-deposit")
     assert missing(buyer.see(unit_page(unit)), on, "This unit is reserved for you.") == []
     page = new_buyer().see(unit_page(unit))
-    assert "This unit is reserved" in page
+    assert "Reserved for another buyer" in page
     assert len(cards(page)) == 3
     assert set(cards(page)) < {one.code for one in alike}
 

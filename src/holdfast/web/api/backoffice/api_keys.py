@@ -39,7 +39,7 @@ class NewKey(BodyModel):
     example: ClassVar[Any] = {"name": "Nightly sync", "scopes": ["integration"], "expiresInDays": 365}
 
     name: ProjectName = Field(description="What the key is for.")
-    scopes: Scopes = Field([Scope.INTEGRATION], description="What the key opens.")
+    scopes: Scopes = Field([Scope.INTEGRATION], description="What the key gives access to.")
     projects: ProjectSlugs | None = Field(
         None,
         description="The slugs of the projects that it is limited to; null for all that the issuer may use.",
@@ -56,8 +56,8 @@ class KeyListDocument(Document):
 
 @routes.get("/keys", summary="List keys")
 async def list_keys(request: Request, *, cursor: TimeAndIdCursor, limit: Limit) -> KeyListDocument:
-    """The latest first, revoked and expired ones included. A key that is limited to projects lists keys that
-    are limited to some of them."""
+    """Latest first, including revoked and expired keys. A key that is limited to projects lists only keys
+    that are limited to some of the same projects."""
     rows, _ = await api_keys.load_page(request.services.database, cursor, request.key.project_slugs, limit)
     return page_document(KeyListDocument, rows, limit, api_keys.key_document, creation_cursor)
 
@@ -70,11 +70,12 @@ async def list_keys(request: Request, *, cursor: TimeAndIdCursor, limit: Limit) 
     errors=(UnknownProject, IdempotencyKeyUsed),
 )
 async def issue_key(request: Request, body: NewKey) -> api_keys.IssuedKeyDocument:
-    """Returns the key, this once: it is stored as a hash. Nobody issues more than they have. A key that is
-    limited to projects issues keys for these projects only, and a key that expires none that lasts longer.
+    """Returns the key. This is the only time that it is shown: only its hash is stored. A key cannot grant
+    more than its own rights: one that is limited to projects issues keys for these projects only, and one
+    that expires issues none that expires later.
 
-    With an `Idempotency-Key` one key is issued, however often the request arrives. The key is not shown
-    again: a repetition is 409 `idempotency-key-used` with its `id`, by which it can be revoked."""
+    With an `Idempotency-Key`, repeated requests issue one key. A repetition does not show the key again: it
+    is 409 `idempotency-key-used`, with the `id` by which you can revoke the key."""
     choices = body.sent()
     if "projects" in choices:
         choices["project_slugs"] = choices.pop("projects")

@@ -94,10 +94,10 @@ async def list_audit_entries(
     cursor: parameters.TimeAndNumberCursor,
     limit: parameters.Limit,
 ) -> AuditTrailDocument:
-    """Everything that was done by staff, keys, buyers, payment systems, the clock and at the console, the
-    latest first. Filters are combined.
+    """Everything done by staff, keys, buyers, payment systems, commands and the clock. Latest first. Filters
+    are combined.
 
-    Each page reads a limited number of entries, so a page may have few entries, or none, and still a
+    Each page reads a limited number of entries, so a page may have few entries or none and still a
     `nextCursor`: follow it until it is null."""
     audit_filter = AuditFilter(project, actor, action, subject, since, until)
     page = await load_page(request.services.database, audit_filter, cursor, limit, request.key.project_slugs)

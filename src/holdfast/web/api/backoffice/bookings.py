@@ -43,23 +43,23 @@ class BookingWithTokenDocument(BookingDocument):
     errors=(NotSigned,),
 )
 async def confirm_deposit(request: Request, reference: str) -> BookingDocument:
-    """The deposit has arrived: the unit is reserved. For a payment system with a key of scope `payments`,
-    and for staff. Repeating it changes nothing and is 200 whatever has become of the booking since. A
-    second payment for the same booking looks the same: it is 200, is not recorded, and is to be paid
-    back by whoever received it.
+    """Records that the deposit has arrived and reserves the unit. For payment systems with a key of scope
+    `payments`, and for staff. Repeating it changes nothing and is always 200. A second payment for the same
+    booking cannot be told from a repetition: it is 200 and is not recorded, and its recipient must refund
+    it.
 
-    If the booking had ended before the deposit arrived, late money is recorded if the buyer had signed:
-    the unit is held and reserved again where it is free; where it is not, the booking becomes
-    `refund-due`, and the response says so. If the buyer had not signed, it is 409 `not-signed`, nothing
-    is recorded, and the money is to be paid back.
+    If the booking had already ended and the buyer had signed, the deposit is recorded: the unit is held and
+    reserved again if it is available; otherwise the booking becomes `refund-due`, and the response says so.
+    If the buyer had not signed, the response is 409 `not-signed`, nothing is recorded, and the payment must
+    be refunded.
 
-    `buyer` is null for a key with the scope `payments` and none that may read bookings."""
+    `buyer` is null for a key that has the scope `payments` and no scope that can read bookings."""
     return await _act(request, reference, BookingAction.CONFIRM_DEPOSIT)
 
 
 @routes.post("/bookings/{reference}/cancel", summary="Cancel a booking", errors=(TransitionNotAllowed,))
 async def cancel_booking(request: Request, reference: str) -> BookingDocument:
-    """Ends the booking; the unit is available again. Where the deposit was confirmed, the booking becomes
+    """Ends the booking; the unit is available again. If the deposit was confirmed, the booking becomes
     `refund-due`."""
     return await _act(request, reference, BookingAction.CANCEL)
 
@@ -76,25 +76,25 @@ async def close_sale_of_booking(request: Request, reference: str) -> BookingDocu
     "/bookings/{reference}/extend", summary="Extend a hold or reservation", errors=(TransitionNotAllowed,)
 )
 async def extend_booking(request: Request, reference: str, body: Extension | None) -> BookingDocument:
-    """Moves the end of the hold or reservation later: by one period, or to `until`, which can be repeated.
-    It is never moved closer."""
+    """Moves the end of the hold or reservation to a later time: by one period, or to `until`, which makes the
+    request safe to repeat."""
     return await _act(request, reference, BookingAction.EXTEND, body.until if body else None)
 
 
 @routes.post(
     "/bookings/{reference}/mark-refunded",
-    summary="Mark the deposit as paid back",
+    summary="Mark the deposit as refunded",
     errors=(TransitionNotAllowed,),
 )
 async def mark_refunded(request: Request, reference: str) -> BookingDocument:
-    """Of a booking that is `refund-due`. Repeating it changes nothing."""
+    """For a booking that is `refund-due`. Repeating it changes nothing."""
     return await _act(request, reference, BookingAction.MARK_REFUNDED)
 
 
 @routes.post("/bookings/{reference}/reissue-link", summary="Give the buyer a new link")
 async def reissue_link(request: Request, reference: str) -> BookingWithTokenDocument:
-    """Gives the booking a new token, for a buyer who has lost the link; the old one opens nothing from then
-    on. `url` is the link to give to the buyer."""
+    """Gives the booking a new token, for a buyer who has lost the link. The old token stops working. `url` is
+    the link to give to the buyer."""
     found = await _find(request, reference)
     written, token = await request.services.bookings.reissue_link(found, request.author)
     url = buyer_link(request.context.public_url, found.project_slug, found.booking.reference, token)
@@ -108,18 +108,18 @@ async def reissue_link(request: Request, reference: str) -> BookingWithTokenDocu
     errors=(TransitionNotAllowed,),
 )
 async def erase_buyer(request: Request, reference: str) -> BookingDocument:
-    """Erases the buyer's name, e-mail address and phone number from a booking that is sold or has ended;
-    terms, times and status stay. Repeating it changes nothing. A booking that is `open`, `signed` or
-    `reserved`, or whose deposit is still due back, is 409 `transition-not-allowed`.
+    """Erases the buyer's name, e-mail address and phone number from a booking that is sold or has ended.
+    Terms, times and status are kept. Repeating it changes nothing. A booking that is `open`, `signed` or
+    `reserved`, or whose deposit must still be refunded, is 409 `transition-not-allowed`.
 
-    Late money for an erased booking makes it `refund-due`: no unit is reserved for a buyer who is not
-    known."""
+    A deposit that arrives after that makes the booking `refund-due`: no unit is reserved for an unknown
+    buyer."""
     return await _act(request, reference, BookingAction.ERASE_BUYER)
 
 
 @routes.get("/bookings/{reference}", summary="Read a booking", permission=Permission.SEE_BOOKINGS)
 async def get_booking(request: Request, reference: str) -> BookingDocument:
-    """Case and hyphens in the reference do not matter."""
+    """The reference may be in any case, with or without hyphens."""
     return booking_document(await _find(request, reference))
 
 
@@ -137,7 +137,7 @@ async def list_bookings(
     cursor: parameters.TimeAndNumberCursor,
     limit: parameters.Limit,
 ) -> BookingListDocument:
-    """The latest first. A key that is limited to projects sees only theirs."""
+    """Latest first. A key that is limited to projects sees only their bookings."""
     slugs = request.key.project_slugs
     if project is not None:
         check_project_access(request, project)

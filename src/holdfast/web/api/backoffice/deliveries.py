@@ -121,8 +121,8 @@ async def list_deliveries(
     cursor: parameters.TimeAndIdCursor,
     limit: parameters.Limit,
 ) -> DeliveryListDocument:
-    """The latest first, those of removed endpoints included. A key that is limited to projects lists
-    deliveries of endpoints that are limited to some of them."""
+    """Latest first, including deliveries of removed endpoints. A key that is limited to projects lists only
+    deliveries of endpoints that are limited to some of the same projects."""
     filters = DeliveryFilter(
         since=since or START,
         until=until or END,
@@ -140,7 +140,7 @@ async def list_deliveries(
 
 @routes.get("/deliveries/{id}", summary="Read a delivery with its attempts", errors=(UnknownDelivery,))
 async def get_delivery(request: Request, delivery_id: UUID) -> documents.DeliveryWithAttemptsDocument:
-    """Every attempt with what was sent, what came back, and how long each phase took."""
+    """Every attempt with its request, its response, and the duration of each phase."""
     found = await request.services.deliveries.find(delivery_id, request.key.project_slugs)
     return documents.delivery_with_attempts_document(*found)
 
@@ -153,8 +153,8 @@ async def get_delivery(request: Request, delivery_id: UUID) -> documents.Deliver
     errors=(UnknownDelivery, EndpointRemoved),
 )
 async def resend_delivery(request: Request, delivery_id: UUID) -> documents.DeliveryWithAttemptsDocument:
-    """Sends the delivery again at once, whatever became of it: the same id, the same body, a new series of
-    attempts. Receivers should treat an id that they know as done."""
+    """Sends the delivery again at once, whatever its status: with the same id and body, in a new series of
+    attempts. Receivers should ignore an id that they have already processed."""
     found = await request.services.deliveries.resend(delivery_id, request.author, request.key.project_slugs)
     return documents.delivery_with_attempts_document(*found)
 
@@ -173,9 +173,9 @@ async def recover_deliveries(
     *,
     dry_run: Annotated[bool, parameters.flag("Count them and send nothing.")],
 ) -> Response:
-    """Sends every delivery of the endpoint again that failed in a time, however many there are: each with the
-    same id and the same body, as a new series of attempts. With `dryRun`, in the body or as a parameter, they
-    are counted, nothing is sent, and the response is 200."""
+    """Sends all deliveries of the endpoint that failed in a period again, each with the same id and body, in
+    a new series of attempts. With `dryRun`, in the body or as a parameter, they are only counted, and the
+    response is 200."""
     choices = body.sent()
     is_dry = choices.pop("dry_run", False) or dry_run
     selection = FailedDeliveryFilter(**choices)
@@ -205,8 +205,8 @@ async def get_reconciliation(
         int | None, parameters.feed_cursor("A cursor of the event feed: only events after it are counted.")
     ],
 ) -> ReconciliationDocument:
-    """Counts, of the events that were for the endpoint, how many were delivered, are pending, have failed or
-    were cancelled. The numbers add up to `events`."""
+    """Counts how many of the endpoint's events were delivered, are pending, have failed or were cancelled.
+    The numbers add up to `events`."""
     slugs = request.key.project_slugs
     await request.services.endpoints.find(endpoint_id, slugs)
     found = await request.services.deliveries.reconcile(endpoint_id, after, slugs)

@@ -141,8 +141,8 @@ class EndpointListDocument(Document):
 
 @routes.get("/endpoints", summary="List endpoints", permission=Permission.SEE_WEBHOOKS)
 async def list_endpoints(request: Request, *, cursor: TimeAndIdCursor, limit: Limit) -> EndpointListDocument:
-    """The oldest first. A key that is limited to projects lists endpoints that are limited to some of
-    them."""
+    """Oldest first. A key that is limited to projects lists only endpoints that are limited to some of the
+    same projects."""
     rows = await request.services.endpoints.page(cursor, request.key.project_slugs, limit)
     return page_document(EndpointListDocument, rows, limit, documents.endpoint_document, creation_cursor)
 
@@ -156,12 +156,11 @@ async def list_endpoints(request: Request, *, cursor: TimeAndIdCursor, limit: Li
     errors=(UnknownProject, IdempotencyKeyUsed),
 )
 async def add_endpoint(request: Request, body: NewEndpoint) -> documents.EndpointWithSecretDocument:
-    """Returns the signing secret, this once: keep it as you keep a password. From the next change of a unit
-    on, its events are sent there, signed, and retried when they fail.
+    """Returns the signing secret. This is the only time that it is shown. From then on, each event is sent to
+    the endpoint, signed, and retried if it fails.
 
-    With an `Idempotency-Key` one endpoint is made, however often the request arrives. The response is
-    repeated for 60 seconds; later, or for another body, it is 409 `idempotency-key-used` with the `id` of the
-    endpoint."""
+    With an `Idempotency-Key`, repeated requests register one endpoint. The response is repeated for 60
+    seconds; later, or for another body, it is 409 `idempotency-key-used` with the `id` of the endpoint."""
     choices = {"project_slugs": request.key.project_slugs, **_choices(body, request.key)}
     issued = await request.services.endpoints.add(
         endpoint.EndpointConfig(**choices), request.author, idempotent_id(request)
@@ -190,9 +189,8 @@ async def get_endpoint(request: Request, endpoint_id: UUID) -> documents.Endpoin
 async def change_endpoint(
     request: Request, endpoint_id: UUID, body: EndpointChange
 ) -> documents.EndpointDocument:
-    """Only fields that are sent change; sending the same again changes nothing. Queued deliveries of an event
-    that is no longer chosen are cancelled, and the log says why. Queued deliveries go to the new URL, if it
-    changes."""
+    """Changes only the fields that are sent. If an event is no longer selected, its queued deliveries are
+    cancelled, and the log says why. If the URL changes, queued deliveries go to the new one."""
     changed = await request.services.endpoints.change(
         endpoint_id, _choices(body, request.key), request.author, request.key.project_slugs
     )
@@ -201,7 +199,7 @@ async def change_endpoint(
 
 @routes.delete("/endpoints/{id}", summary="Remove an endpoint", errors=(UnknownEndpoint,))
 async def remove_endpoint(request: Request, endpoint_id: UUID) -> None:
-    """Nothing more is sent to it, and queued deliveries are cancelled. The log keeps what was sent."""
+    """Nothing more is sent to it, and queued deliveries are cancelled. The log is kept."""
     await request.services.endpoints.remove(endpoint_id, request.author, request.key.project_slugs)
 
 
@@ -209,16 +207,16 @@ async def remove_endpoint(request: Request, endpoint_id: UUID) -> None:
     "/endpoints/{id}/rotate-secret", summary="Rotate the secret of an endpoint", errors=(UnknownEndpoint,)
 )
 async def rotate_secret(request: Request, endpoint_id: UUID) -> documents.EndpointWithSecretDocument:
-    """Returns a new signing secret, this once. Every attempt from now on is signed with it, those of queued
-    deliveries included. The old secret signs nothing more."""
+    """Returns a new signing secret. This is the only time that it is shown. It signs every attempt from then
+    on, including those of queued deliveries. The old secret is no longer used."""
     issued = await request.services.endpoints.rotate(endpoint_id, request.author, request.key.project_slugs)
     return documents.endpoint_with_secret_document(issued)
 
 
 @routes.post("/endpoints/{id}/ping", summary="Send a ping", status=202, errors=(UnknownEndpoint,))
 async def ping_endpoint(request: Request, endpoint_id: UUID) -> documents.DeliveryWithAttemptsDocument:
-    """Sends a `ping` to the endpoint, whatever events it chose: signed, retried and logged as every other
-    delivery. Read the delivery by its `id` to see what became of it."""
+    """Sends a `ping` to the endpoint, whatever its events. It is signed, retried and logged like every
+    delivery. Read the delivery by its `id` to see the result."""
     made = await request.services.endpoints.ping(endpoint_id, request.author, request.key.project_slugs)
     return documents.delivery_with_attempts_document(made, ())
 

@@ -109,7 +109,7 @@ class LayoutBody(Body):
     "/projects/{slug}/layout", summary="Read the layout of a project", responses={200: LayoutDocument}
 )
 async def get_layout(request: Request, slug: str) -> Response:
-    """The place of every unit. Where none was chosen, it is guessed from the code."""
+    """The position of every unit. Without one set by staff, it is guessed from the code."""
     return await _layout_response(slug, await request.services.projects.layout(slug))
 
 
@@ -121,11 +121,11 @@ async def get_layout(request: Request, slug: str) -> Response:
     responses={200: LayoutDocument},
 )
 async def put_layout(request: Request, slug: str, layout: ParsedLayout) -> Response:
-    """Replaces the whole layout. A layout as it was read can be sent back: guesses stay guesses, unless
-    their place was changed. Every code must be one of the project's, and stand once.
+    """Replaces the whole layout. A layout can be sent back as it was read: guesses stay guesses, unless their
+    position was changed. Every code must be one of the project's, and may occur once.
 
-    A body has 1 MiB at most, which is some 12 000 units: of a larger project, send those whose place you
-    chose, and leave out the others."""
+    The limit of 1 MiB is enough for some 12 000 units. For a larger project, send only the units whose
+    position you set."""
     try:
         placed = await request.services.projects.arrange(
             slug, layout.places, request.author, layout.faults, layout.guessed

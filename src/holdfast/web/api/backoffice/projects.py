@@ -71,7 +71,7 @@ class StaffProjectListDocument(models.Document):
 async def list_staff_projects(
     request: Request, *, cursor: TextCursor, limit: Limit
 ) -> StaffProjectListDocument:
-    """In the order of their slugs. A key that is limited to projects sees only these."""
+    """Sorted by slug. A key that is limited to projects sees only these."""
     return await models.project_page(request, StaffProjectListDocument, cursor, limit, staff_project_document)
 
 
@@ -96,7 +96,7 @@ async def get_project(request: Request, slug: str) -> StaffProjectDocument:
 
 @routes.patch("/projects/{slug}", summary="Change the settings of a project", permission=Permission.SELL)
 async def change_project(request: Request, slug: str, body: ProjectChange) -> StaffProjectDocument:
-    """Only fields that are sent change. Live holds and reservations keep their ends."""
+    """Changes only the fields that are sent. Current holds and reservations keep their ends."""
     return staff_project_document(await request.services.projects.settle(slug, body.sent(), request.author))
 
 

@@ -55,7 +55,7 @@ Name = Annotated[
     Field(json_schema_extra={"pattern": PRINTABLE_PATTERN}, description="How others see the person."),
 ]
 ChosenRole = Annotated[str, OneOf(Role), Field(description="What the person may do.")]
-Disabled = Annotated[bool, Field(description="Whether the person is kept out.")]
+Disabled = Annotated[bool, Field(description="Whether the account is disabled.")]
 
 
 class NewStaff(BodyModel):
@@ -81,18 +81,19 @@ class StaffListDocument(Document):
 
 @routes.get("/staff", summary="List staff")
 async def list_staff(request: Request, *, cursor: TimeAndIdCursor, limit: Limit) -> StaffListDocument:
-    """The oldest first, disabled people included."""
+    """Oldest first, including disabled people."""
     rows = await request.services.staff.page(cursor, limit)
     return page_document(StaffListDocument, rows, limit, operations.staff_document, creation_cursor)
 
 
 @routes.post("/staff", summary="Add a person", status=201, errors=(StaffExists,))
 async def add_staff(request: Request, body: NewStaff) -> operations.InvitedStaffDocument:
-    """Returns a set-up link, this once. Pass it on to the person alone: whoever opens it chooses the
-    password. Without `name`, the person is named after the part of the address before the @.
+    """Returns a set-up link. This is the only time that it is shown. Give it only to this person: anyone who
+    opens it chooses the password. Without `name`, the person is named after the part of the e-mail address
+    before the @.
 
-    Keys that are limited to projects have no access to staff. Keys that expire may list staff and change
-    nothing."""
+    Keys that are limited to projects have no access to staff. Keys that expire can list staff but not change
+    them."""
     choices = body.sent()
     name = choices.get("name") or default_name(body.email)
     invited = await request.services.staff.invite(body.email, name, choices["role"], request.author)
@@ -101,15 +102,16 @@ async def add_staff(request: Request, body: NewStaff) -> operations.InvitedStaff
 
 @routes.patch("/staff/{id}", summary="Change a person", errors=(UnknownStaff, LastAdmin))
 async def change_staff(request: Request, staff_id: UUID, body: StaffChanges) -> operations.StaffDocument:
-    """Only fields that are sent change. Another role, or being disabled, ends the person's sessions at once.
-    The last admin who can sign in can neither be disabled nor get another role."""
+    """Changes only the fields that are sent. Changing the role or disabling the person ends their sessions at
+    once. The last admin who can sign in cannot be disabled or given another role."""
     changed = await request.services.staff.change(staff_id, body.sent(), request.author)
     return operations.staff_document(changed)
 
 
 @routes.post("/staff/{id}/reset", summary="Reset a person", errors=(UnknownStaff,))
 async def reset_staff(request: Request, staff_id: UUID) -> operations.InvitedStaffDocument:
-    """Removes password and second factor, ends all sessions, and returns a new set-up link, this once."""
+    """Removes password and second factor, ends all sessions, and returns a new set-up link. This is the only
+    time that it is shown."""
     return _invited_document(request, await request.services.staff.reset(staff_id, request.author))
 
 

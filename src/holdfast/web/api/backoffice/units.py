@@ -88,8 +88,8 @@ class Extension(BodyModel):
 async def list_staff_units(
     request: Request, slug: str, *, status: UnitStatusFilter, cursor: TextCursor, limit: Limit
 ) -> StaffUnitListDocument:
-    """In the order of their codes, with what staff alone know of them: whether they are archived, until
-    when they are reserved, which booking has them."""
+    """Sorted by code, with what only staff can see: whether a unit is archived, when its reservation ends,
+    and its booking."""
     page, has_more = await request.services.units.page_for_staff(slug, cursor, limit, status)
     next_cursor = TEXT_CURSOR.encode(page[-1].unit.code) if has_more else None
     return StaffUnitListDocument([staff_unit_document(found) for found in page], next_cursor)
@@ -103,7 +103,7 @@ async def list_staff_units(
     errors=(errors.UnknownUnit,),
 )
 async def get_staff_unit(request: Request, slug: str, code: str) -> Response:
-    """The unit of the integration API, with what staff alone know of it. The `ETag` is the same."""
+    """The unit as in the integration API, with what only staff can see. The `ETag` is the same."""
     found = await request.services.units.find_for_staff(slug, code)
     return models.not_modified(request, found.unit, found.project) or JsonResponse(
         staff_unit_document(found), 200, (models.etag_header(found.unit, found.project),)
@@ -118,7 +118,7 @@ async def get_staff_unit(request: Request, slug: str, code: str) -> Response:
 async def get_unit_history(
     request: Request, slug: str, code: str, *, cursor: NumberCursor, limit: Limit
 ) -> HistoryDocument:
-    """Everything that was done to the unit, and by whom; the latest first."""
+    """Everything done to the unit, and by whom. Latest first."""
     unit, _ = await request.services.units.find(slug, code)
     rows = await request.services.units.history(unit, cursor or LARGEST_NUMBER, limit)
     return models.page_document(
@@ -141,10 +141,10 @@ _ACTIONS = {
     Action.EXTEND: _ActionTexts(
         "extend_unit",
         "Extend the hold or reservation of a unit",
-        "Moves the end of the hold or reservation later: by one period, or to `until`, which can be "
-        "repeated. It is never moved closer.",
+        "Moves the end of the hold or reservation to a later time: by one period, or to `until`, which makes "
+        "the request safe to repeat.",
     ),
-    Action.CANCEL_HOLD: _ActionTexts("cancel_hold", "Cancel the hold of a unit", "Its booking ends."),
+    Action.CANCEL_HOLD: _ActionTexts("cancel_hold", "Cancel the hold of a unit", "Ends its booking."),
     Action.CONFIRM_DEPOSIT: _ActionTexts(
         "confirm_deposit_of_unit",
         "Confirm the deposit of a held unit",
@@ -154,16 +154,16 @@ _ACTIONS = {
     Action.CANCEL_RESERVATION: _ActionTexts(
         "cancel_reservation",
         "Cancel the reservation of a unit",
-        "Its booking ends, and becomes `refund-due`.",
+        "Ends its booking, which becomes `refund-due`.",
     ),
     Action.CLOSE_SALE: _ActionTexts(
         "close_sale",
         "Close the sale of a unit",
-        "Of a reserved unit, without a body; or of an available one to a buyer who walked in and whom the "
-        "body names, which makes a booking.",
+        "For a reserved unit, send no body. For an available unit, the body names the walk-in buyer, and a "
+        "booking is created.",
     ),
     Action.PUT_ON_SALE: _ActionTexts(
-        "put_on_sale", "Put a unit on sale", "An archived unit is archived no longer."
+        "put_on_sale", "Put a unit on sale", "An archived unit is no longer archived."
     ),
     Action.TAKE_OFF_SALE: _ActionTexts(
         "take_off_sale",
@@ -174,7 +174,7 @@ _ACTIONS = {
         "archive_unit",
         "Archive a unit",
         "It is off sale, and only staff can put it on sale again. If it is held or reserved, its booking "
-        "ends; a confirmed deposit becomes `refund-due`. A unit is not archived twice.",
+        "ends; a confirmed deposit becomes `refund-due`. It cannot be archived twice.",
     ),
     Action.REVOKE_SALE: _ActionTexts(
         "revoke_sale",

@@ -36,13 +36,13 @@ async def list_events(
         UUID | None, id_parameter("Only what this endpoint receives; each `id` is then that of its delivery.")
     ],
 ) -> EventListDocument:
-    """Every committed unit event in one order, for catching up after an outage. Keep `nextCursor` and send it
-    as `after` the next time: it never skips an event. Without `after` the feed starts with the oldest event
+    """Every committed unit event in one order, to catch up after an outage. Keep `nextCursor` and send it as
+    `after` the next time: no event is ever skipped. Without `after`, the feed starts with the oldest event
     that is kept. Events are kept 400 days unless set otherwise; an older cursor is 410. A key that is limited
     to projects sees only their events.
 
-    With `endpoint` the feed has what is delivered to that endpoint, each item under the id of its delivery: a
-    receiver that was away catches up here, and skips the ids that it knows."""
+    With `endpoint`, the feed has the events of that endpoint, each with the id of its delivery, so that a
+    receiver that was away can skip the ids that it has already processed."""
     slugs = request.key.project_slugs
     if endpoint is not None:
         await request.services.endpoints.find(endpoint, slugs)

@@ -15,5 +15,5 @@ routes = ApiRoutes(PREFIX, "Projects", key_guard(Permission.INTEGRATE))
 
 @routes.get("/projects", summary="List the projects that the key may use")
 async def list_projects(request: Request, *, cursor: TextCursor, limit: Limit) -> ProjectListDocument:
-    """In the order of their slugs."""
+    """Sorted by slug."""
     return await project_page(request, ProjectListDocument, cursor, limit, ProjectDocument.fill)

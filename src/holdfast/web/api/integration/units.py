@@ -56,8 +56,8 @@ routes = ApiRoutes(PREFIX, "Units", key_guard(Permission.INTEGRATE))
     errors=(errors.UnknownUnit,),
 )
 async def get_unit(request: Request, slug: str, code: str) -> Response:
-    """The `ETag` names this representation: send it back as `If-Match` with a change, or as `If-None-Match`
-    and the response is 304 while nothing has changed."""
+    """The `ETag` names this revision. Send it as `If-Match` with a change, or as `If-None-Match`: the
+    response is then 304 while nothing has changed."""
     unit, project = await request.services.units.find(slug, code)
     return models.not_modified(request, unit, project) or json.JsonResponse(
         models.unit_document(unit, project), 200, (models.etag_header(unit, project),)
@@ -75,10 +75,10 @@ async def get_unit(request: Request, slug: str, code: str) -> Response:
 async def put_unit(
     request: Request, slug: str, code: str, body: unit_bodies.UnitValues | unit_bodies.PlainUnit
 ) -> Response:
-    """Optional fields that are left out are cleared, `images` and `files` included; `status` stays as it is.
-    A new unit without `status` is `available`. Repeating a call stores nothing new.
+    """Clears optional fields that are left out, including `images` and `files`; `status` stays as it is. A
+    new unit without `status` is `available`. Repeating a call stores nothing new.
 
-    - `status` of a unit that is held, reserved or sold is refused: 409 `status-locked`.
+    - `status` of a unit that is held, reserved or sold is rejected: 409 `status-locked`.
     - While a buyer is mid-booking (the unit is held or reserved), price, deposit and VAT cannot change: 409
       `terms-locked`. Stored values may be sent again.
     - A unit as it was read can be sent back whole, without its `status`; fields that only the server sets are
@@ -101,10 +101,11 @@ async def put_unit(
     errors=(*_WRITE_ERRORS, errors.UnknownUnit),
 )
 async def patch_unit(request: Request, slug: str, code: str, body: unit_bodies.UnitValues) -> Response:
-    """Only fields that are sent change; `null` clears an optional one. `{}` is valid and changes nothing.
+    """Changes only the fields that are sent; `null` clears an optional one. `{}` is valid and changes
+    nothing.
 
-    `status`, price, deposit and VAT are refused in the same cases as with PUT. A PATCH that is refused
-    changes no field at all."""
+    `status`, price, deposit and VAT are rejected in the same cases as with PUT. A rejected PATCH changes no
+    field."""
     units = request.services.units
     project_id = await units.project_id(slug)
     body.check_claims(project_id, code)
@@ -128,8 +129,8 @@ async def list_units(
     cursor: TextCursor,
     limit: Limit,
 ) -> models.UnitListDocument:
-    """In the order of their codes. Pages are stable while units are written: follow `nextCursor` until it is
-    null. With `updatedSince` the list has the units that changed since then."""
+    """Sorted by code. Pages are stable while units change: follow `nextCursor` until it is null. With
+    `updatedSince`, the list has only the units that have changed since then."""
     rows, project = await request.services.units.page(slug, cursor, limit, status, updated_since, floor=floor)
     document = partial(models.unit_document, project=project)
     return models.page_document(
@@ -245,9 +246,9 @@ async def put_units(
     dry_run: Annotated[bool, flag("Decide everything and store nothing.")],
     reconcile: Annotated[bool, flag("Add `missing` to the report.")],
 ) -> Response:
-    """A JSON array, or one unit a line as `application/x-ndjson`; each a body of PUT with its `code`, at most
-    200 000. A syntax error is 400 and stores nothing; apart from that each unit stands on its own, in
-    transactions of at most 1 000. Of a code that is named twice the second is refused."""
+    """Takes a JSON array, or one unit per line as `application/x-ndjson`, each a body of PUT with its `code`;
+    at most 200 000. A syntax error is 400 and stores nothing. Otherwise each unit is stored or refused on
+    its own, in transactions of at most 1 000. If a code occurs twice, the second is refused."""
     units = request.services.units
     project_id = await units.project_id(slug)
     run = _BulkRun(units, request.author, slug, project_id, store=not dry_run)

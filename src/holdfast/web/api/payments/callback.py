@@ -104,15 +104,14 @@ class PaymentTakenDocument(Document):
     errors=(UnknownBooking, NotSigned, PaymentUsed, TransitionNotAllowed),
 )
 async def report_payment(request: Request, body: Payment) -> PaymentTakenDocument:
-    """While the hold lives, the unit is reserved. If the booking had ended, it is held and reserved again
-    where the unit is free; where it is not, the booking becomes `refund-due`. `status` says which.
+    """While the hold lasts, this reserves the unit. If the booking had ended, the unit is held and reserved
+    again if it is available; otherwise the booking becomes `refund-due`. `status` says which.
 
-    Repeat the call until the response is 200: the same `id` changes nothing, and the response is the
-    booking as it is now. A second payment for a deposit that is paid already, under another `id`, is 409
-    `transition-not-allowed`, and so is one for a deposit that staff had confirmed and that was refunded;
-    one before the signature is 409 `not-signed`; one that has confirmed another booking is 409
-    `payment-used`; another amount is 422. Such money is recorded in the log alone, and is to be paid back
-    by whoever received it."""
+    Repeat the call until the response is 200. The same `id` changes nothing, and the response is the booking
+    as it is now. These payments are rejected, recorded only in the log, and must be refunded by their
+    recipient: a second payment for the same deposit under another `id`, or one for a deposit that staff
+    confirmed and that was refunded (409 `transition-not-allowed`); one before the signature (409
+    `not-signed`); one that has confirmed another booking (409 `payment-used`); another amount (422)."""
     payment = domain.Payment(body.id, body.reference, body.amount_sar)
     booking = (await request.services.payments.confirm(payment, request.request_id)).booking
     return PaymentTakenDocument(booking.reference, booking.status)

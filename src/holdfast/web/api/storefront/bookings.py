@@ -34,15 +34,14 @@ class SignatureBody(ModelBody):
 
 @routes.get("/bookings/{reference}", summary="Read your booking")
 async def get_own_booking(request: Request, reference: str) -> BookingDocument:
-    """The token opens this booking, for its whole life, and nothing else. A wrong token is 404."""
+    """The token opens only this booking and is valid as long as the booking exists. A wrong token is 404."""
     return booking_document(await _own_booking(request, reference))
 
 
 @routes.delete("/bookings/{reference}", summary="Cancel your hold", errors=(HoldLapsed, TransitionNotAllowed))
 async def cancel_own_booking(request: Request, reference: str) -> None:
-    """Gives the hold up; the unit is available again. A booking that is cancelled already stays so: 204. A
-    lapsed one is 409 `hold-lapsed`; one that is reserved or sold is ended by staff only: 409
-    `transition-not-allowed`."""
+    """Releases the unit. Cancelling again is 204 too. A lapsed hold is 409 `hold-lapsed`. Only staff can end
+    a booking that is reserved or sold: 409 `transition-not-allowed`."""
     found = await _own_booking(request, reference)
     await request.services.bookings.cancel_as_buyer(found, request.request_id)
 
@@ -54,10 +53,10 @@ async def cancel_own_booking(request: Request, reference: str) -> None:
     errors=(HoldLapsed, TransitionNotAllowed),
 )
 async def sign_booking(request: Request, reference: str, body: BuyerDetails) -> BookingDocument:
-    """Names the buyer and signs the agreement. Signing again with the same details changes nothing; with
-    others it is 409 `transition-not-allowed`. A lapsed hold cannot be signed: 409 `hold-lapsed`.
+    """Records the buyer and signs the agreement. Signing again with the same details changes nothing; with
+    other details it is 409 `transition-not-allowed`. A lapsed hold cannot be signed: 409 `hold-lapsed`.
 
-    The agreement, and e-mail to the buyer, are in the language of `Accept-Language`, Arabic or English."""
+    The agreement and the e-mails to the buyer are in the language of `Accept-Language`, Arabic or English."""
     # Once more: the link may have been reissued while the body arrived.
     found = await _own_booking(request, reference)
     language = accepted_language(request.header(b"accept-language"))

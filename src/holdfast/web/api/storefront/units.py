@@ -117,18 +117,18 @@ class HoldBody(Body):
 )
 async def hold_unit(request: Request, slug: str, code: str, requester: Requester) -> Response:
     """Holds the unit for the caller and freezes its terms. A hold lasts five minutes, unless the project or
-    the server is set otherwise. The `token` opens the booking from then on.
+    the server is set otherwise. The `token` gives access to the booking.
 
-    - A unit that is held, reserved, sold or not on sale is 409 `not-available`. Where a hold blocks it,
+    - A unit that is held, reserved, sold or not on sale is 409 `not-available`. If a hold blocks it,
       `holdExpiresAt` and `Retry-After` say when that ends.
     - With `Authorization: Bearer <token>` of your own live hold the response is 200 with that hold.
     - With the `Idempotency-Key` of an earlier request for the same unit, the response is 201 with the hold
       that was made then, token included: to the same visitor (the cookie `holdfast_visitor`), or to the same
       address within 60 seconds, and only until the agreement is signed. Once that hold has lapsed it is 409
-      `hold-lapsed`, and in every other case 409 `idempotency-key-used`. The token of your own live hold wins
-      over the key.
+      `hold-lapsed`, and in every other case 409 `idempotency-key-used`. The token of your own live hold
+      takes precedence over the key.
     - A visitor, an address and a network may hold a limited number of units at a time: 429
-      `too-many-holds`. After a hold has lapsed, the same visitor waits a moment before holding the same
+      `too-many-holds`. After a hold has lapsed, the same visitor must wait before holding the same
       unit again: 429 `held-too-recently`.
 
     Send no body, or an empty object."""
@@ -163,7 +163,7 @@ async def list_units_on_sale(
     cursor: TextCursor,
     limit: Limit,
 ) -> UnitOnSaleListDocument:
-    """Units that are available, held, reserved or sold, in the order of their codes."""
+    """Units that are available, held, reserved or sold, sorted by code."""
     rows, project = await request.services.units.page(slug, cursor, limit, status, floor=floor, on_sale=True)
     document = partial(unit_on_sale_document, project=project)
     return page_document(

@@ -124,7 +124,7 @@ def _parse_rows(request: StaffRequest) -> list[Row]:
     names = ("code", "guessed", *PARTS, *(f"was-{part}" for part in PARTS))
     columns = [request.form.all(name) for name in names]
     if len({len(column) for column in columns}) > 1:
-        raise MalformedBody("The form does not hold the same number of every field.")
+        raise MalformedBody("The form does not have the same number of values for each field.")
     rows = []
     for values in zip(*columns, strict=True):
         sent = dict(zip(names, values, strict=True))

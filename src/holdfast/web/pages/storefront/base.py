@@ -1,4 +1,4 @@
-"""Requests of buyers: how buyers are recognised, and the paths of the storefront's pages."""
+"""Requests of buyers: how buyers are recognized, and the paths of the storefront's pages."""
 
 from __future__ import annotations
 

@@ -30,7 +30,6 @@ from holdfast.web.visitors import requester_of
 pages = Pages(BuyerRequest, is_public=True)
 
 _SUMMARY_LENGTH = 200
-_SECONDS_UP_TO = 90
 
 
 @pages.get("/{slug}/units/{code}")
@@ -98,7 +97,7 @@ async def _page_values(request: BuyerRequest, unit: Unit, slug: str, *, is_own: 
 
 
 def _hold_label(request: BuyerRequest, seconds: float) -> str:
-    if seconds < _SECONDS_UP_TO:
+    if seconds % 60:
         return request.ngettext(
             "Hold this unit for %(num)s second",
             "Hold this unit for %(num)s seconds",
