@@ -235,35 +235,29 @@ class ApiKeyCache:
 
 
 class _KeyFields(Document):
-    id: Annotated[UUID, Meta(description="The key's id.")]
-    name: Annotated[
-        str, Meta(min_length=NAME_LENGTH[0], max_length=NAME_LENGTH[1], description="What the key is for.")
-    ]
-    hint: Annotated[
-        str, Meta(description="The first characters of the key, by which a person recognizes it.")
-    ]
-    scopes: Annotated[list[Scope], Meta(description="What the key gives access to.")]
+    id: Annotated[UUID, "The key's id."]
+    name: Annotated[str, "What the key is for.", Meta(min_length=NAME_LENGTH[0], max_length=NAME_LENGTH[1])]
+    hint: Annotated[str, "The first characters of the key, by which a person recognizes it."]
+    scopes: Annotated[list[Scope], "What the key gives access to."]
     projects: Annotated[
         tuple[str, ...] | None,
-        Meta(description="The slugs of the projects that it is limited to; null for all."),
+        "The slugs of the projects that it is limited to; null for all.",
     ]
     created_at: Time
-    expires_at: Annotated[Time | None, Meta(description="When it expires; null if it does not.")]
+    expires_at: Annotated[Time | None, "When it expires; null if it does not."]
 
 
 class KeyDocument(_KeyFields):
     """An API key, without the key itself."""
 
-    revoked_at: Annotated[Time | None, Meta(description="When it was revoked; null if it was not.")]
-    last_used_at: Annotated[
-        Time | None, Meta(description="When it was last used, to the minute; null if it never was.")
-    ]
+    revoked_at: Annotated[Time | None, "When it was revoked; null if it was not."]
+    last_used_at: Annotated[Time | None, "When it was last used, to the minute; null if it never was."]
 
 
 class IssuedKeyDocument(_KeyFields):
     """A new API key."""
 
-    key: Annotated[str, Meta(description="The key itself. It is in this response and in no other.")]
+    key: Annotated[str, "The key itself. It is in this response and in no other."]
 
 
 def key_document(key: Key) -> KeyDocument:

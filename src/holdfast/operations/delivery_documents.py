@@ -22,70 +22,56 @@ _Milliseconds = Annotated[float, Meta(ge=0)]
 _StatusCode = Annotated[int, Meta(ge=100, le=999)]
 _SentEvent = Annotated[
     str,
-    Meta(
-        description="The event, or `ping`.",
-        extra_json_schema={"enum": [str(name) for name in domain.SENT_EVENTS]},
-    ),
+    "The event, or `ping`.",
+    Meta(extra_json_schema={"enum": [str(name) for name in domain.SENT_EVENTS]}),
 ]
-_Headers = Annotated[
-    dict[str, str | list[str]], Meta(description="A name that came more than once has a list of values.")
-]
+_Headers = Annotated[dict[str, str | list[str]], "A name that came more than once has a list of values."]
 
 
 class EndpointTroubleDocument(Document):
     """Why nothing arrives at an endpoint."""
 
     since: Time
-    cause: Annotated[str, Meta(description="Why the last attempt failed, in plain words.")]
-    gone_at: Annotated[Time | None, Meta(description="When the receiver answered 410; null if it did not.")]
+    cause: Annotated[str, "Why the last attempt failed, in plain words."]
+    gone_at: Annotated[Time | None, "When the receiver answered 410; null if it did not."]
 
 
 class EndpointDocument(Document):
     """A URL that is registered to receive events."""
 
-    id: Annotated[UUID, Meta(description="The endpoint's id.")]
-    url: Annotated[str, Meta(description="Where events are sent.")]
-    description: Annotated[str, Meta(description="What the endpoint is for.")]
-    events: Annotated[tuple[EventName, ...], Meta(description="The events that it receives.")]
+    id: Annotated[UUID, "The endpoint's id."]
+    url: Annotated[str, "Where events are sent."]
+    description: Annotated[str, "What the endpoint is for."]
+    events: Annotated[tuple[EventName, ...], "The events that it receives."]
     projects: Annotated[
         tuple[str, ...] | None,
-        Meta(
-            description="The slugs of the projects whose events it receives; null for every project, future "
-            "ones included."
-        ),
+        "The slugs of the projects whose events it receives; null for every project, future ones included.",
     ]
-    paused: Annotated[bool, Meta(description="Whether events are kept and not sent.")]
+    paused: Annotated[bool, "Whether events are kept and not sent."]
     ordered: Annotated[
         bool,
-        Meta(
-            description="Whether a later event of a unit waits until the earlier one was delivered, has "
-            "failed or was cancelled. Otherwise only first attempts keep the order of a unit's events."
-        ),
+        "Whether a later event of a unit waits until the earlier one was delivered, has "
+        "failed or was cancelled. Otherwise only first attempts keep the order of a unit's events.",
     ]
     max_in_flight: Annotated[
         int,
-        Meta(
-            ge=domain.MIN_IN_FLIGHT,
-            le=domain.MAX_IN_FLIGHT,
-            description="How many attempts may run at the same time, over all workers.",
-        ),
+        "How many attempts may run at the same time, over all workers.",
+        Meta(ge=domain.MIN_IN_FLIGHT, le=domain.MAX_IN_FLIGHT),
     ]
     state: Annotated[
         EndpointState,
-        Meta(
-            description="`failing`: nothing has arrived for a day, or the receiver answered 410. Events are "
-            "sent all the same."
-        ),
+        "`failing`: nothing has arrived for a day, or the receiver answered 410. Events are "
+        "sent all the same.",
     ]
     failing: Annotated[
         EndpointTroubleDocument | None,
-        Meta(description="Since when no attempt has succeeded, and why; null if the last one succeeded."),
+        "Since when no attempt has succeeded, and why; null if the last one succeeded.",
     ]
     secret_id: Annotated[
         UUID,
-        Meta(description="The id of the current signing secret. Each attempt names the one that signed it."),
+        "The id of the current signing secret. Each attempt names the one that signed it.",
     ]
-    secret_rotated_at: Annotated[Time, Meta(description="When the current signing secret was made.")]
+    secret_rotated_at: Annotated[Time, "When the current signing secret was made."]
     created_at: Time
     updated_at: Time
 
@@ -93,48 +79,37 @@ class EndpointDocument(Document):
 class EndpointWithSecretDocument(EndpointDocument):
     """An endpoint with its signing secret."""
 
-    secret: Annotated[str, Meta(description="The signing secret. It is in this response and in no other.")]
+    secret: Annotated[str, "The signing secret. It is in this response and in no other."]
 
 
 class DeliveryDocument(Document):
     """One event for one endpoint."""
 
-    id: Annotated[
-        UUID,
-        Meta(
-            description="Equal to `id` in the body and to the header `X-Service-Delivery`, on every attempt."
-        ),
-    ]
+    id: Annotated[UUID, "Equal to `id` in the body and to the header `X-Service-Delivery`, on every attempt."]
     event: _SentEvent
     endpoint_id: UUID
-    unit_code: Annotated[str | None, Meta(description="The code of the unit; null for a ping.")]
+    unit_code: Annotated[str | None, "The code of the unit; null for a ping."]
     status: Annotated[
         DeliveryStatus,
-        Meta(
-            description="`pending`: still to be sent, or to be retried. `failed`: the last attempt of its "
-            "series failed. `cancelled`: it will not be sent, and `reason` says why."
-        ),
+        "`pending`: still to be sent, or to be retried. `failed`: the last attempt of its "
+        "series failed. `cancelled`: it will not be sent, and `reason` says why.",
     ]
-    created_at: Annotated[Time, Meta(description="When the unit changed, or the ping was asked for.")]
+    created_at: Annotated[Time, "When the unit changed, or the ping was asked for."]
     next_attempt_at: Annotated[
         Time | None,
-        Meta(
-            description="When its next attempt is due; null unless it is pending. It may be past on a paused "
-            "endpoint. A delivery that waits for an earlier event of its unit may be sent before it."
-        ),
+        "When its next attempt is due; null unless it is pending. It may be past on a paused "
+        "endpoint. A delivery that waits for an earlier event of its unit may be sent before it.",
     ]
     ended_at: Annotated[
         Time | None,
-        Meta(description="When it was delivered, failed or was cancelled; null while it is pending."),
+        "When it was delivered, failed or was cancelled; null while it is pending.",
     ]
-    reason: Annotated[str | None, Meta(description="Why it was cancelled; null unless it was.")]
-    attempt_count: Annotated[Count, Meta(description="How many attempts there were, over all series.")]
+    reason: Annotated[str | None, "Why it was cancelled; null unless it was."]
+    attempt_count: Annotated[Count, "How many attempts there were, over all series."]
     last_status_code: Annotated[
-        _StatusCode | None, Meta(description="The status of the last response; null if there was none.")
+        _StatusCode | None, "The status of the last response; null if there was none."
     ]
-    last_cause: Annotated[
-        str | None, Meta(description="Why the last attempt failed, in plain words; null if it did not.")
-    ]
+    last_cause: Annotated[str | None, "Why the last attempt failed, in plain words; null if it did not."]
 
 
 class AttemptTimingsDocument(Document):
@@ -145,7 +120,7 @@ class AttemptTimingsDocument(Document):
     tls_ms: _Milliseconds | None
     first_byte_ms: Annotated[
         _Milliseconds | None,
-        Meta(description="From the end of the request to the first byte of the response."),
+        "From the end of the request to the first byte of the response.",
     ]
 
 
@@ -163,48 +138,40 @@ class AttemptResponseDocument(Document):
 
     status_code: _StatusCode
     headers: _Headers
-    body: Annotated[str, Meta(description="The first 16 KiB as UTF-8 text; other bytes are replaced.")]
-    body_base64: Annotated[
-        str | None, Meta(description="The same bytes in base64 where they are not UTF-8; otherwise null.")
-    ]
-    clipped: Annotated[bool, Meta(description="Whether there was more, or may have been.")]
+    body: Annotated[str, "The first 16 KiB as UTF-8 text; other bytes are replaced."]
+    body_base64: Annotated[str | None, "The same bytes in base64 where they are not UTF-8; otherwise null."]
+    clipped: Annotated[bool, "Whether there was more, or may have been."]
 
 
 class AttemptDocument(Document):
     """One POST of a delivery."""
 
-    number: Annotated[int, Meta(ge=1, description="Counted from 1 over all series.")]
+    number: Annotated[int, "Counted from 1 over all series.", Meta(ge=1)]
     trigger: Annotated[
         Trigger,
-        Meta(
-            description="`first`: the first attempt of the delivery. `retry`: after one that failed. "
-            "`resend`: the first of a new series."
-        ),
+        "`first`: the first attempt of the delivery. `retry`: after one that failed. "
+        "`resend`: the first of a new series.",
     ]
     started_at: Time
     ended_at: Time
-    duration_ms: Annotated[_Milliseconds, Meta(description="From the start of name resolution to the end.")]
-    status_code: Annotated[
-        _StatusCode | None, Meta(description="The status of the response; null if there was none.")
-    ]
-    cause: Annotated[str | None, Meta(description="Why it failed, in plain words; null if it was delivered.")]
+    duration_ms: Annotated[_Milliseconds, "From the start of name resolution to the end."]
+    status_code: Annotated[_StatusCode | None, "The status of the response; null if there was none."]
+    cause: Annotated[str | None, "Why it failed, in plain words; null if it was delivered."]
     secret_id: Annotated[
         UUID | None,
-        Meta(description="The id of the secret that signed it; null if the request was never written."),
+        "The id of the secret that signed it; null if the request was never written.",
     ]
-    address: Annotated[str | None, Meta(description="The address that was contacted; null if none was.")]
+    address: Annotated[str | None, "The address that was contacted; null if none was."]
     timings: AttemptTimingsDocument
     request: AttemptRequestDocument
-    response: Annotated[
-        AttemptResponseDocument | None, Meta(description="The receiver's response; null if there was none.")
-    ]
+    response: Annotated[AttemptResponseDocument | None, "The receiver's response; null if there was none."]
 
 
 class DeliveryWithAttemptsDocument(DeliveryDocument):
     """A delivery with its body and its attempts."""
 
-    body: Annotated[str, Meta(description="The body as it is sent, the same bytes on every attempt.")]
-    attempts: Annotated[list[AttemptDocument], Meta(description="In the order in which they were made.")]
+    body: Annotated[str, "The body as it is sent, the same bytes on every attempt."]
+    attempts: Annotated[list[AttemptDocument], "In the order in which they were made."]
 
 
 def endpoint_document(endpoint: Endpoint) -> EndpointDocument:

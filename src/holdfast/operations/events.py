@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
-from msgspec import Meta
 
 from holdfast.domain import event as domain
 from holdfast.domain.errors import CursorExpired, InvalidInput
@@ -29,43 +28,43 @@ class FeedPage(NamedTuple):
 
 
 class UnitChange(Document):
-    id: Annotated[UUID, Meta(description="The unit's id.")]
-    code: Annotated[str, Meta(description="The unit's code.")]
-    project_slug: Annotated[str, Meta(description="The slug of its project.")]
-    status: Annotated[Status, Meta(description="The status after the change.")]
-    previous_status: Annotated[Status, Meta(description="The status before the change.")]
+    id: Annotated[UUID, "The unit's id."]
+    code: Annotated[str, "The unit's code."]
+    project_slug: Annotated[str, "The slug of its project."]
+    status: Annotated[Status, "The status after the change."]
+    previous_status: Annotated[Status, "The status before the change."]
 
 
 class BookingReference(Document):
-    reference: Annotated[str, Meta(description="The booking reference that the buyer sees.")]
+    reference: Annotated[str, "The booking reference that the buyer sees."]
 
 
 class UnitEventData(Document):
     unit: UnitChange
     booking: Annotated[
         BookingReference | None,
-        Meta(description="Set on `unit.reserved` and `unit.sold`; null on every other event."),
+        "Set on `unit.reserved` and `unit.sold`; null on every other event.",
     ]
 
 
 class UnitEvent(Document):
     """A change of a unit, as it stands in the feed and in the body of a webhook."""
 
-    id: Annotated[UUID, Meta(description="In a delivery equal to the header `X-Service-Delivery`.")]
+    id: Annotated[UUID, "In a delivery equal to the header `X-Service-Delivery`."]
     type: EventName
-    created_at: Annotated[Time, Meta(description="When the unit changed.")]
+    created_at: Annotated[Time, "When the unit changed."]
     data: UnitEventData
 
 
 class PingData(Document):
-    unit: Annotated[dict[str, Any] | None, Meta(description="Always null.")]
-    booking: Annotated[dict[str, Any] | None, Meta(description="Always null.")]
+    unit: Annotated[dict[str, Any] | None, "Always null."]
+    booking: Annotated[dict[str, Any] | None, "Always null."]
 
 
 class Ping(Document):
     """The body of a test that staff sent to an endpoint."""
 
-    id: Annotated[UUID, Meta(description="Equal to the header `X-Service-Delivery`.")]
+    id: Annotated[UUID, "Equal to the header `X-Service-Delivery`."]
     type: Literal["ping"]
     created_at: Time
     data: PingData

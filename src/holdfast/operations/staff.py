@@ -431,21 +431,15 @@ async def _lock_account(connection: Connection, own: OwnAccount) -> Account:
 class StaffDocument(Document):
     """A person of the back office."""
 
-    id: Annotated[UUID, Meta(description="The person's id.")]
-    email: Annotated[
-        str, Meta(description="The address with which the person signs in. It is not case-sensitive.")
-    ]
-    name: Annotated[str, Meta(description="How others see the person.")]
-    role: Annotated[Role, Meta(description="What the person may do.")]
-    set_up: Annotated[bool, Meta(description="Whether the person has chosen a password.")]
-    second_factor: Annotated[bool, Meta(description="Whether the person signs in with a code as well.")]
+    id: Annotated[UUID, "The person's id."]
+    email: Annotated[str, "The address with which the person signs in. It is not case-sensitive."]
+    name: Annotated[str, "How others see the person."]
+    role: Annotated[Role, "What the person may do."]
+    set_up: Annotated[bool, "Whether the person has chosen a password."]
+    second_factor: Annotated[bool, "Whether the person signs in with a code as well."]
     created_at: Time
-    disabled_at: Annotated[
-        Time | None, Meta(description="When the person was disabled; null if they are not.")
-    ]
-    last_signed_in_at: Annotated[
-        Time | None, Meta(description="When the person last signed in; null if they never did.")
-    ]
+    disabled_at: Annotated[Time | None, "When the person was disabled; null if they are not."]
+    last_signed_in_at: Annotated[Time | None, "When the person last signed in; null if they never did."]
 
 
 class InvitedStaffDocument(StaffDocument):
@@ -453,11 +447,9 @@ class InvitedStaffDocument(StaffDocument):
 
     setup_url: Annotated[
         str,
-        Meta(
-            description=f"On this page the person chooses a password, once, within {SETUP_LINK_HOURS} hours. "
-            "It is in this response and in no other.",
-            extra_json_schema={"format": "uri"},
-        ),
+        f"On this page the person chooses a password, once, within {SETUP_LINK_HOURS} hours. "
+        "It is in this response and in no other.",
+        Meta(extra_json_schema={"format": "uri"}),
     ]
 
 

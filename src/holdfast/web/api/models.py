@@ -30,7 +30,7 @@ List = TypeVar("List", bound=Document)
 Media = Annotated[Any, Meta(extra_json_schema={"$ref": "#/components/schemas/Media"})]
 Changes = Annotated[Any, Meta(extra_json_schema={"type": "object"})]
 """Fields by their names, as the audit trail keeps them."""
-Cursor = Annotated[str | None, Meta(description="Asks for the next page; null on the last one.")]
+Cursor = Annotated[str | None, "Asks for the next page; null on the last one."]
 
 FIELD_TEXTS = {
     "id": "The unit's id.",
@@ -78,12 +78,12 @@ class UnitDocument(Document):
     description: str | None
     images: tuple[Media, ...]
     files: tuple[Media, ...]
-    hold_expires_at: Annotated[Time | None, Meta(description="The end of the current hold.")]
+    hold_expires_at: Annotated[Time | None, "The end of the current hold."]
     created_at: Time
     updated_at: Time
     project_name: str
     project_slug: str
-    ref: Annotated[str, Meta(description="A short reference for people, issued once and never changed.")]
+    ref: Annotated[str, "A short reference for people, issued once and never changed."]
 
 
 class UnitListDocument(Document):
@@ -107,7 +107,7 @@ class TermsDocument(Document):
     price_sar: Decimal
     vat_included: bool | None
     vat_rate: Decimal | None
-    total_sar: Annotated[Decimal, Meta(description="Price, plus VAT where the price does not include it.")]
+    total_sar: Annotated[Decimal, "Price, plus VAT where the price does not include it."]
     deposit_percent: Decimal | None
     deposit_sar: Decimal
 
@@ -123,19 +123,14 @@ class ActorDocument(Document):
 
     kind: Annotated[
         ActorKind,
-        Meta(
-            description="A key, staff, a buyer, the clock (an end that came), a payment system, or a "
-            "command at the server's console."
-        ),
+        "A key, staff, a buyer, the clock (an end that came), a payment system, or a "
+        "command at the server's console.",
     ]
     id: Annotated[
         str | None,
-        Meta(
-            description="The id of the key or the payment, the reference of the buyer's booking, or the "
-            "address of staff."
-        ),
+        "The id of the key or the payment, the reference of the buyer's booking, or the address of staff.",
     ]
-    name: Annotated[str | None, Meta(description="The name of the key.")]
+    name: Annotated[str | None, "The name of the key."]
 
 
 class BookingDocument(Document):
@@ -144,22 +139,18 @@ class BookingDocument(Document):
     reference: str
     status: Annotated[
         BookingStatus,
-        Meta(
-            description="`open` and `signed`: the unit is held. `lapsed`, `cancelled`, `refund-due` and "
-            "`refunded`: the booking ended unsold; `refund-due` if a confirmed deposit must be refunded."
-        ),
+        "`open` and `signed`: the unit is held. `lapsed`, `cancelled`, `refund-due` and "
+        "`refunded`: the booking ended unsold; `refund-due` if a confirmed deposit must be refunded.",
     ]
     unit_code: str
     project_slug: str
-    hold_expires_at: Annotated[
-        Time | None, Meta(description="When the hold ended or will end; null if there was none.")
-    ]
+    hold_expires_at: Annotated[Time | None, "When the hold ended or will end; null if there was none."]
     reserved_until: Annotated[
         Time | None,
-        Meta(description="When the reservation ends, or would have ended; null if there is none."),
+        "When the reservation ends, or would have ended; null if there is none.",
     ]
-    terms: Annotated[TermsDocument, Meta(description="Frozen when the unit was held.")]
-    buyer: Annotated[BuyerDocument | None, Meta(description="Null if unsigned, erased, or not for the key.")]
+    terms: Annotated[TermsDocument, "Frozen when the unit was held."]
+    buyer: Annotated[BuyerDocument | None, "Null if unsigned, erased, or not for the key."]
     signed_at: Time | None
     deposit_confirmed_at: Time | None
     closed_at: Time | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast, get_args
+from typing import Any, cast, get_args, get_type_hints
 from uuid import UUID
 
 import msgspec
@@ -19,7 +19,8 @@ from holdfast.domain.project import Project
 from holdfast.domain.status import SettableStatus, Status
 from holdfast.domain.transitions import TRANSITIONS
 from holdfast.domain.unit import Unit, UnitFields
-from holdfast.domain.wire_format import format_timestamp
+from holdfast.domain.wire_format import camel_case, format_timestamp
+from holdfast.operations.documents import Document
 from holdfast.web import errors as http
 from holdfast.web.api.bodies import component_name
 from holdfast.web.api.models import FIELD_TEXTS, unit_document
@@ -61,6 +62,7 @@ _PATTERNS = {
 
 def component_schemas(responses: Iterable[Any], bodies: Iterable[type[BaseModel]]) -> dict[str, Schema]:
     _, structs = msgspec.json.schema_components(list(responses), ref_template=REFERENCE + "{name}")
+    _describe(structs, Document)
     models = models_json_schema(
         [(model, "validation") for model in bodies], ref_template=REFERENCE + "{model}"
     )
@@ -76,6 +78,18 @@ def component_schemas(responses: Iterable[Any], bodies: Iterable[type[BaseModel]
         "SettableStatus": {"type": "string", "enum": list(get_args(SettableStatus))},
     }
     return {component_name(name): _tidy(schema) for name, schema in sorted(found.items())}
+
+
+def _describe(structs: dict[str, Schema], kind: type[Document]) -> None:
+    """Add the texts of ``Annotated`` fields, of the class and of those that derive from it."""
+    members = structs.get(kind.__name__, {}).get("properties", {})
+    hints = get_type_hints(kind, include_extras=True) if members else {}
+    for name, hint in hints.items():
+        for text in getattr(hint, "__metadata__", ()):
+            if isinstance(text, str):
+                members[camel_case(name)]["description"] = text
+    for one in kind.__subclasses__():
+        _describe(structs, one)
 
 
 def schema_of(kind: type) -> Schema:

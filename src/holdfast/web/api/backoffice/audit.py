@@ -29,13 +29,11 @@ class AuditSubjectDocument(Document):
     """What it was done to."""
 
     kind: Annotated[str | None, Meta(extra_json_schema={"enum": [*SUBJECT_KINDS, None]})]
-    id: Annotated[UUID, Meta(description="The id of the unit, project, endpoint, key or person.")]
+    id: Annotated[UUID, "The id of the unit, project, endpoint, key or person."]
     name: Annotated[
         str | None,
-        Meta(
-            description="The unit's code, the project's or key's name, the endpoint's URL, the e-mail "
-            "address of staff; null if it no longer exists."
-        ),
+        "The unit's code, the project's or key's name, the endpoint's URL, the e-mail "
+        "address of staff; null if it no longer exists.",
     ]
 
 
@@ -44,19 +42,13 @@ class AuditEntryDocument(Document):
 
     at: Time
     actor: ActorDocument
-    action: Annotated[str, Meta(description="Such as `close-sale`.")]
+    action: Annotated[str, "Such as `close-sale`."]
     subject: AuditSubjectDocument
-    project_slug: Annotated[
-        str | None, Meta(description="The project that the subject belongs to; null if it has none.")
-    ]
-    booking_reference: Annotated[
-        str | None, Meta(description="The booking that it belongs to; null if it has none.")
-    ]
-    before: Annotated[
-        Changes | None, Meta(description="Changed fields before the change; null if the subject was created.")
-    ]
-    after: Annotated[Changes, Meta(description="Changed fields after the change.")]
-    request_id: Annotated[str | None, Meta(description="The `X-Request-Id` of the request that did it.")]
+    project_slug: Annotated[str | None, "The project that the subject belongs to; null if it has none."]
+    booking_reference: Annotated[str | None, "The booking that it belongs to; null if it has none."]
+    before: Annotated[Changes | None, "Changed fields before the change; null if the subject was created."]
+    after: Annotated[Changes, "Changed fields after the change."]
+    request_id: Annotated[str | None, "The `X-Request-Id` of the request that did it."]
 
 
 class AuditTrailDocument(Document):

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from holdfast.domain.booking import BookingStatus
 from holdfast.domain.booking_actions import BookingAction
@@ -32,8 +31,8 @@ class BookingListDocument(Document):
 
 
 class BookingWithTokenDocument(BookingDocument):
-    token: Annotated[str, Meta(description="The bearer token of the booking. It is shown once.")]
-    url: Annotated[str, Meta(description="The buyer's link to their booking. It holds the token.")]
+    token: Annotated[str, "The bearer token of the booking. It is shown once."]
+    url: Annotated[str, "The buyer's link to their booking. It holds the token."]
 
 
 @routes.post(

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
-from msgspec import Meta
 from pydantic import AfterValidator, Field, StringConstraints
 from starlette.responses import Response
 
@@ -68,7 +67,7 @@ class RecoveredDocument(Document):
     """How many deliveries are sent again."""
 
     count: Count
-    dry_run: Annotated[bool, Meta(description="Whether they were counted only.")]
+    dry_run: Annotated[bool, "Whether they were counted only."]
     since: Time
     until: Time | None
 
@@ -77,18 +76,16 @@ class ReconciliationDocument(Document):
     """What became of the events of the feed that were for an endpoint. The numbers add up to `events`."""
 
     endpoint_id: UUID
-    after: Annotated[str, Meta(description="The cursor of the feed after which events were counted.")]
-    up_to: Annotated[str, Meta(description="The cursor of the feed up to which events were counted.")]
-    events: Annotated[Count, Meta(description="Events of the feed that were for this endpoint.")]
+    after: Annotated[str, "The cursor of the feed after which events were counted."]
+    up_to: Annotated[str, "The cursor of the feed up to which events were counted."]
+    events: Annotated[Count, "Events of the feed that were for this endpoint."]
     delivered: Count
     pending: Count
     failed: Count
     cancelled: Count
-    forgotten: Annotated[
-        Count, Meta(description="Events whose deliveries ended too long ago to be in the log.")
-    ]
-    missing: Annotated[Count, Meta(description="Events that have no delivery. It is always 0.")]
-    agrees: Annotated[bool, Meta(description="Whether nothing is missing.")]
+    forgotten: Annotated[Count, "Events whose deliveries ended too long ago to be in the log."]
+    missing: Annotated[Count, "Events that have no delivery. It is always 0."]
+    agrees: Annotated[bool, "Whether nothing is missing."]
 
 
 @routes.get("/deliveries", summary="List deliveries", errors=(UnknownEndpoint,))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, NamedTuple, cast
 
-from msgspec import Meta
 from pydantic import AfterValidator, Field, StringConstraints
 from starlette.responses import Response
 
@@ -65,15 +64,15 @@ class LayoutReplacement(BodyModel):
 
 class PlaceDocument(Document):
     code: str
-    building: Annotated[str | None, Meta(description=_BUILDING)]
-    floor: Annotated[int | None, Meta(description=_FLOOR)]
-    position: Annotated[int | None, Meta(description=_POSITION)]
-    guessed: Annotated[bool, Meta(description="Whether the place comes from the code alone.")]
+    building: Annotated[str | None, _BUILDING]
+    floor: Annotated[int | None, _FLOOR]
+    position: Annotated[int | None, _POSITION]
+    guessed: Annotated[bool, "Whether the place comes from the code alone."]
 
 
 class LayoutDocument(Document):
     project_slug: str
-    units: Annotated[list[PlaceDocument], Meta(description="Building by building, from the lowest floor up.")]
+    units: Annotated[list[PlaceDocument], "Building by building, from the lowest floor up."]
 
 
 class ParsedLayout(NamedTuple):

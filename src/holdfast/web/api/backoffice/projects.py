@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Annotated, Any, ClassVar
 
 import msgspec
-from msgspec import Meta
 from pydantic import AfterValidator, Field
 
 from holdfast.domain.errors import ProjectExists, UnknownProject
@@ -57,9 +56,9 @@ class ProjectChange(BodyModel):
 class StaffProjectDocument(models.ProjectDocument):
     """A project, with its settings."""
 
-    listed: Annotated[bool, Meta(description=_LISTED)]
-    hold_seconds: Annotated[float | None, Meta(description=_HOLD_SECONDS)]
-    reservation_days: Annotated[float | None, Meta(description=_RESERVATION_DAYS)]
+    listed: Annotated[bool, _LISTED]
+    hold_seconds: Annotated[float | None, _HOLD_SECONDS]
+    reservation_days: Annotated[float | None, _RESERVATION_DAYS]
 
 
 class StaffProjectListDocument(models.Document):

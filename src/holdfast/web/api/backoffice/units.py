@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
-from msgspec import Meta
 from pydantic import Field
 from starlette.responses import Response
 
@@ -38,11 +37,9 @@ undocumented_routes = ApiRoutes(PREFIX, _TAG)
 class StaffUnitDocument(models.UnitDocument):
     """A unit, with what staff alone know of it."""
 
-    archived: Annotated[
-        bool, Meta(description="Archived by staff: the integration API cannot put it on sale.")
-    ]
-    reserved_until: Annotated[models.Time | None, Meta(description="When the reservation ends.")]
-    booking_reference: Annotated[str | None, Meta(description="The booking that has the unit.")]
+    archived: Annotated[bool, "Archived by staff: the integration API cannot put it on sale."]
+    reserved_until: Annotated[models.Time | None, "When the reservation ends."]
+    booking_reference: Annotated[str | None, "The booking that has the unit."]
 
 
 class StaffUnitListDocument(models.Document):
@@ -55,18 +52,16 @@ class HistoryEntryDocument(models.Document):
     actor: models.ActorDocument
     action: Annotated[
         str,
-        Meta(
-            description="An action of the status table, `create`, `change` for the fields of a unit, `sign`, "
-            "`mark-refunded`, `reissue-link` or `erase-buyer`. Later releases may add others."
-        ),
+        "An action of the status table, `create`, `change` for the fields of a unit, `sign`, "
+        "`mark-refunded`, `reissue-link` or `erase-buyer`. Later releases may add others.",
     ]
-    booking_reference: Annotated[str | None, Meta(description="The booking that it was about, if one.")]
+    booking_reference: Annotated[str | None, "The booking that it was about, if one."]
     before: Annotated[
         models.Changes | None,
-        Meta(description="The fields that changed, before; null if there was nothing before."),
+        "The fields that changed, before; null if there was nothing before.",
     ]
-    after: Annotated[models.Changes, Meta(description="The same fields, after.")]
-    request_id: Annotated[str | None, Meta(description="The `X-Request-Id` of the request that did it.")]
+    after: Annotated[models.Changes, "The same fields, after."]
+    request_id: Annotated[str | None, "The `X-Request-Id` of the request that did it."]
 
 
 class HistoryDocument(models.Document):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 from uuid import UUID
 
-from msgspec import Meta
-
 from holdfast.domain.errors import CursorExpired, UnknownEndpoint
 from holdfast.domain.permissions import Permission
 from holdfast.operations.events import UnitEvent, event_document
@@ -23,7 +21,7 @@ routes = ApiRoutes(PREFIX, "Events", key_guard(Permission.INTEGRATE))
 
 class EventListDocument(Document):
     events: list[UnitEvent]
-    next_cursor: Annotated[str, Meta(description="Always there: ask again with it for what comes next.")]
+    next_cursor: Annotated[str, "Always there: ask again with it for what comes next."]
 
 
 @routes.get("/events", summary="Read the event feed", errors=(UnknownEndpoint, CursorExpired))

@@ -216,7 +216,7 @@ Problem = Annotated[Any, Meta(extra_json_schema={"$ref": "#/components/schemas/P
 
 
 class BulkUnitResult(models.Document):
-    code: Annotated[str | None, Meta(description="Null where the item has no code that is text.")]
+    code: Annotated[str | None, "Null where the item has no code that is text."]
     outcome: Literal["created", "replaced", "unchanged", "refused"]
     problem: Problem | UnsetType = UNSET
 
@@ -228,7 +228,7 @@ class BulkResultDocument(models.Document):
     results: list[BulkUnitResult]
     missing: Annotated[
         list[str] | UnsetType,
-        Meta(description="With `reconcile`: the codes of the project that the body did not name."),
+        "With `reconcile`: the codes of the project that the body did not name.",
     ] = UNSET
 
 

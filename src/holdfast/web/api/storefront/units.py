@@ -47,10 +47,8 @@ def _fields_on_sale() -> dict[str, Any]:
     after_deposit = names.index("deposit_percent")
     types = {field.name: field.type for field in msgspec.structs.fields(UnitDocument)}
     own = {
-        "total_sar": Annotated[
-            Decimal, Meta(description="Price, plus VAT where the price does not include it.")
-        ],
-        "deposit_sar": Annotated[Decimal, Meta(description="The deposit: its percentage of the total.")],
+        "total_sar": Annotated[Decimal, "Price, plus VAT where the price does not include it."],
+        "deposit_sar": Annotated[Decimal, "The deposit: its percentage of the total."],
         "status": Annotated[str, Meta(extra_json_schema={"enum": [str(status) for status in ON_SALE]})],
     }
     order = (
@@ -78,13 +76,11 @@ class HoldDocument(Document):
     reference: str
     token: Annotated[
         str,
-        Meta(
-            description="The bearer token of the booking. Only a hash of it is kept; until the agreement is "
-            "signed, the same request with the same `Idempotency-Key` is answered with it again."
-        ),
+        "The bearer token of the booking. Only a hash of it is kept; until the agreement is "
+        "signed, the same request with the same `Idempotency-Key` is answered with it again.",
     ]
     unit: UnitOnSaleDocument
-    hold_expires_at: Annotated[Time, Meta(description="When the hold ends.")]
+    hold_expires_at: Annotated[Time, "When the hold ends."]
 
 
 class HoldBody(Body):
