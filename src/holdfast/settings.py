@@ -10,9 +10,10 @@ from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Self
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 from zoneinfo import available_timezones
 
+from annotated_types import Predicate
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo, model_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
@@ -165,26 +166,6 @@ def _check_encryption_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
     return keys
 
 
-def _check_payment_secret(secret: str) -> str:
-    _check(len(secret) >= SHORTEST_PAYMENT_SECRET and secret.isprintable())
-    return secret
-
-
-def _check_smtp_url(url: str) -> str:
-    _check(_SMTP_URL.fullmatch(url) is not None and urlsplit(url).port != 0 and unquote(url).isascii())
-    return url
-
-
-def _check_mail_from(sender: str) -> str:
-    _check(_MAIL_SENDER.fullmatch(sender) is not None and sender.isprintable())
-    return sender
-
-
-def _check_time_zone(name: str) -> str:
-    _check(name in available_timezones())
-    return name
-
-
 def _duration(default: float | None, most: float, unit: str, least: float | None = None) -> Any:
     accepted = f"over 0 and up to {most:g}" if least is None else f"from {least:g} to {most:g}"
     return Field(default, gt=0, ge=least, le=most, description=f"a number of {unit} {accepted}")
@@ -202,6 +183,10 @@ def _rate(default: float) -> Any:
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _Count = Annotated[int, BeforeValidator(_check_whole_number)]
 _Origin = Annotated[str, AfterValidator(_check_origin)]
+_Secret = Annotated[str, Field(min_length=SHORTEST_PAYMENT_SECRET), Predicate(str.isprintable)]
+_SmtpUrl = Annotated[str, Predicate(lambda url: bool(_SMTP_URL.fullmatch(url)) and urlsplit(url).port != 0)]
+_Sender = Annotated[str, Predicate(lambda text: bool(_MAIL_SENDER.fullmatch(text)) and text.isprintable())]
+_TimeZone = Annotated[str, Predicate(lambda name: name in available_timezones())]
 _List = Annotated[tuple[str, ...], BeforeValidator(_split)]
 _Roles = Annotated[tuple[Role, ...], BeforeValidator(_split)]
 _Networks = Annotated[
@@ -288,18 +273,18 @@ class Settings(BaseSettings):
         " on this machine; no query or fragment",
     )
     """The page on which buyers pay their deposit; None: staff tell them how to."""
-    payment_secret: Annotated[str, AfterValidator(_check_payment_secret)] | None = Field(
+    payment_secret: _Secret | None = Field(
         None, repr=False, description=f"at least {SHORTEST_PAYMENT_SECRET} printable characters"
     )
     """Shared with the payment page: signs what each tells the other."""
-    smtp_url: Annotated[str, AfterValidator(_check_smtp_url)] | None = Field(
+    smtp_url: _SmtpUrl | None = Field(
         None,
         repr=False,
         description="smtp:// or smtps:// with a host, and perhaps USER:PASSWORD@ before it and a port"
         " after it, such as smtps://holdfast:secret@mail.example.com",
     )
     """The server that takes e-mail to buyers; None: they get none."""
-    mail_from: Annotated[str, AfterValidator(_check_mail_from)] | None = Field(
+    mail_from: _Sender | None = Field(
         None, description="an e-mail address, perhaps with a name, such as Narjis Heights <sales@example.com>"
     )
     """The sender of that e-mail."""
@@ -309,9 +294,7 @@ class Settings(BaseSettings):
     """After so long they do in any case."""
     second_factor_roles: _Roles = Field((), description=f"roles with commas between them: {', '.join(Role)}")
     """Their staff can do nothing in the back office before they have set up a second factor."""
-    time_zone: Annotated[str, AfterValidator(_check_time_zone)] = Field(
-        "Asia/Riyadh", description="the name of a time zone, such as Asia/Riyadh"
-    )
+    time_zone: _TimeZone = Field("Asia/Riyadh", description="the name of a time zone, such as Asia/Riyadh")
     demo_receiver: _Origin | None = Field(None, description=_ORIGIN)
     """Set by `serve --demo`: the address of its receiver. The first page then shows what there is to try."""
     processes: _Count = _count(1, 1, 1000)

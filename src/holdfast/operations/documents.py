@@ -1,7 +1,7 @@
 """The base of JSON documents, and the types that their fields have in common.
 
-A document is defined once, for the API, its OpenAPI description and the commands that print JSON. A text in the
-``Annotated`` type of a field is its description.
+A document is defined once, for the API, its OpenAPI description and the commands that print JSON. A text in
+the ``Annotated`` type of a field is its description.
 """
 
 from __future__ import annotations
