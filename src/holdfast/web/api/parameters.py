@@ -10,11 +10,13 @@ from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
+from pydantic import TypeAdapter
+
 from holdfast.domain.errors import Fault, Message, UnknownBooking, UnknownProject
 from holdfast.domain.layout import FLOORS
-from holdfast.domain.project import SLUG_LENGTH, SLUG_PATTERN, slug_fault
+from holdfast.domain.project import slug_fault
 from holdfast.domain.status import Status
-from holdfast.domain.unit import CODE_LENGTH, code_fault
+from holdfast.domain.unit import code_fault
 from holdfast.domain.wire_format import snake_case
 from holdfast.web import fields, pagination
 from holdfast.web.request import Request
@@ -31,18 +33,8 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | r
 
 _ID_SCHEMA = {"type": "string", "format": "uuid"}
 _CURSOR_SCHEMA = {"type": "string", "minLength": 1, "pattern": "^[A-Za-z0-9_-]+$"}
-_SLUG_SCHEMA = {
-    "type": "string",
-    "pattern": SLUG_PATTERN,
-    "minLength": SLUG_LENGTH[0],
-    "maxLength": SLUG_LENGTH[1],
-}
-_CODE_SCHEMA = {
-    "type": "string",
-    "minLength": CODE_LENGTH[0],
-    "maxLength": CODE_LENGTH[1],
-    "pattern": fields.PRINTABLE_PATTERN,
-}
+_SLUG_SCHEMA = TypeAdapter(fields.Slug).json_schema()
+_CODE_SCHEMA = TypeAdapter(fields.Code).json_schema() | {"pattern": fields.PRINTABLE_PATTERN}
 
 
 @dataclass(frozen=True, slots=True)

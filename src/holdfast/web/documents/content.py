@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -14,13 +14,12 @@ from typing import NamedTuple
 from babel.dates import format_datetime, get_timezone_name
 from babel.numbers import format_decimal
 
-from holdfast.domain.booking import HOLDING, WORDING, Agreement, Booking, BookingStatus, Terms
+from holdfast.domain.booking import HOLDING, WORDING, Agreement, Booking, BookingStatus, Terms, rounded
 from holdfast.web.pages.i18n import Language, in_language, translations
 
 TEXTS = Path(__file__).parent / "texts"
 
 _HEADING = re.compile(r"^#([a-z-]*) (.+)$", re.MULTILINE)
-_HALALA = Decimal("0.01")
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _ENDED = frozenset(
     {BookingStatus.LAPSED, BookingStatus.CANCELLED, BookingStatus.REFUND_DUE, BookingStatus.REFUNDED}
@@ -376,8 +375,7 @@ def _vat(terms: Terms, language: Language) -> str:
         return _("included in the price") if terms.vat_included else _("not stated")
     rate = isolate(language.percent(terms.vat_rate))
     if terms.vat_included is False:
-        added = terms.total_sar - terms.price_sar.quantize(_HALALA, ROUND_HALF_UP)
-        amount = format_amount(added, language)
+        amount = format_amount(terms.total_sar - rounded(terms.price_sar), language)
         return _("%(amount)s (%(rate)s, added to the price)", amount=amount, rate=rate)
     return _("%(rate)s, included in the price", rate=rate)
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 FONTS = Path(__file__).parent / "fonts"
 # PDF/A-2a for archives, PDF/UA-1 for screen readers.
 STANDARDS: list[Any] = ["a-2a", "ua-1"]
+_SHOWN = ("title", "project", "reference", "booking_state", "is_over", "remarks")
 _CACHE_SIZE = 32
 """A PDF has a few tens of kilobytes, and its logo twice."""
 
@@ -155,18 +156,13 @@ def _data(document: content.Document, qr_code: str | None) -> dict[str, Any]:
     """Return what ``document.typ`` reads. All of it is data there and never read as instructions."""
     language, _ = document.language, document.language.gettext
     return {
-        "title": document.title,
-        "project": document.project,
-        "reference": document.reference,
+        **{name: getattr(document, name) for name in _SHOWN},
         "lang": language.code,
         "dir": language.direction,
         "headline": None if document.headline is None else document.headline._asdict(),
-        "booking_state": document.booking_state,
-        "is_over": document.is_over,
         "tables": [_table(table) for table in document.tables],
         "clauses": [clause._asdict() for clause in document.clauses],
         "signature": None if document.signature is None else _table(document.signature),
-        "remarks": document.remarks,
         "qr_code": qr_code,
         "words": {
             "reference": _("Booking reference"),
