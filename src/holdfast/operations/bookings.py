@@ -95,14 +95,15 @@ class Bookings:
             return Held(booking, token, written.unit, written.project, is_new=False)
         return Held(booking, drafted.token, written.unit, written.project, is_new=True)
 
-    async def check_hold(self, slug: str, code: str, requester: Requester, request_id: str) -> None:
-        """Raise the error that ``hold`` would raise now. Nothing is held."""
+    async def hold_error(
+        self, slug: str, code: str, requester: Requester, request_id: str
+    ) -> DomainError | None:
+        """Return the error that ``hold`` would raise now. Nothing is held."""
         drafted, command = await self._draft_hold(slug, code, requester, None, request_id)
         (outcome,) = await self._units.write_many([command], store=False)
         if not isinstance(outcome, DatabaseUnavailable):
             self.drafts.give_back(drafted.draft)
-        if isinstance(outcome, DomainError):
-            raise outcome
+        return outcome if isinstance(outcome, DomainError) else None
 
     async def _draft_hold(
         self, slug: str, code: str, requester: Requester, own_hash: bytes | None, request_id: str

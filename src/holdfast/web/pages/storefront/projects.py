@@ -44,16 +44,6 @@ async def list_projects(request: BuyerRequest) -> Response:
     return await request.render("projects.html", listed=listed, after=after, last=last, public_url=public_url)
 
 
-@pages.get("/logos/{token}")
-async def show_logo(request: BuyerRequest, _: str) -> Response:
-    """The path changes with the picture, so a browser keeps it for good."""
-    content = await request.services.sellers.find_logo(request.path)
-    if content is None:
-        raise UnknownRoute
-    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
-    return Response(content, media_type=f"image/{request.path.rpartition('.')[2]}", headers=headers)
-
-
 @pages.get("/{slug}/live")
 async def stream_updates(request: BuyerRequest, slug: str) -> Response:
     query, updates = request.query, request.services.live_updates
@@ -72,6 +62,16 @@ async def stream_updates(request: BuyerRequest, slug: str) -> Response:
 
 async def _is_admitted() -> bool:
     return True
+
+
+@pages.get("/logos/{token}")
+async def show_logo(request: BuyerRequest, _: str) -> Response:
+    """The path changes with the picture, so a browser keeps it for good."""
+    content = await request.services.sellers.find_logo(request.path)
+    if content is None:
+        raise UnknownRoute
+    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(content, media_type=f"image/{request.path.rpartition('.')[2]}", headers=headers)
 
 
 @pages.get("/{slug}")

@@ -159,11 +159,7 @@ async def show_hold(request: BuyerRequest, slug: str, code: str) -> Response:
     if own is not None:
         return request.redirect(booking_path(slug, own.reference))
     requester = requester_of(request, request.visitor, secret=request.buyer_secret)
-    error: errors.DomainError | None = None
-    try:
-        await services.bookings.check_hold(slug, code, requester, request.request_id)
-    except (errors.NotAvailable, errors.TooManyHolds) as found:
-        error = found
+    error = await services.bookings.hold_error(slug, code, requester, request.request_id)
     unit, project = await services.units.find(slug, code)
     if unit.status not in ON_SALE:
         raise errors.UnknownUnit(slug, code)
