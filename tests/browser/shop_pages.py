@@ -127,5 +127,6 @@ NOT_SHOP_PAGES: frozenset[str] = frozenset(
         PROJECT + "/live",
         *(f"{BOOKING}/{rest}" for rest in ("state", "sign", "pay", "cancel")),
         *(f"{BOOKING}/{paper}.pdf" for paper in ("agreement", "receipt")),
+        "/p/logos/{token}",
     }
 )
