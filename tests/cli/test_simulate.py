@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import httpx
 import pytest
 
-from holdfast.operations.health import record_start
 from holdfast.simulation.plans import Behavior, plan_buyers
+from holdfast.storage import schema
 from holdfast.storage.database import Database
 from tests.support import exact_json
 from tests.support.backoffice import Desk
@@ -205,7 +205,7 @@ def test_the_key_of_another_database_is_explained(real_server: RunningServer, po
 
     async def note() -> None:
         async with Database(postgres_url) as database:
-            await record_start(database, real_server.address, is_demo=False)
+            await database.write(schema.record_start, is_demo=False, public_url=real_server.address)
 
     asyncio.run(note())
     said = run_refused({"HOLDFAST_DATABASE_URL": postgres_url}, 1, "simulate")

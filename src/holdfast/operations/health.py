@@ -1,4 +1,4 @@
-"""Readiness of this process, and the settings that `serve` records for other commands."""
+"""Readiness of this process, and the address that `serve` records for other commands."""
 
 from holdfast.domain.errors import SchemaNotCurrent
 from holdfast.storage import schema
@@ -11,11 +11,6 @@ async def check_ready(database: Database) -> None:
     """Check that the database is reached, and that this code works with its schema."""
     if not schema.is_ready(await database.read(schema.current_revision)):
         raise SchemaNotCurrent
-
-
-async def record_start(database: Database, public_url: str, is_demo: bool) -> None:
-    async with database.writing() as connection:
-        await schema.record_start(connection, is_demo, public_url)
 
 
 async def load_public_url(database: Database) -> str:

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 from holdfast.demo import project
 from holdfast.demo.seed import seed_demo
 from holdfast.domain.errors import DatabaseUnavailable, DomainError
-from holdfast.operations.health import record_start
 from holdfast.operations.staff import create_first_setup_link, setup_url
 from holdfast.server.process import read_settings
 from holdfast.server.serve import OWNER_URL
@@ -64,7 +63,7 @@ async def _prepare(
     prepare_schema = schema.migrate if may_migrate else schema.check
     await prepare_schema(owner_url or database_url, demo_slug)
     async with Database(database_url, writers=1, readers=1) as database:
-        await record_start(database, public_url, hook_url is not None)
+        await database.write(schema.record_start, hook_url is not None, public_url)
         _report(await database.read(schema.load_durability))
         if hook_url is not None:
             async with schema.lock_filling(database_url):

@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Iterator
 from random import getrandbits
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -365,46 +365,37 @@ def problem_type_of(error: type[Exception]) -> ProblemType:
     return next((PROBLEM_OF[kind] for kind in error.__mro__ if kind in PROBLEM_OF), INTERNAL_ERROR)
 
 
-def problem_document(failure: Exception, request_id: str) -> dict[str, Any]:
+def problem_document(failure: Exception, request_id: str) -> ProblemDocument:
     kind = problem_type(failure)
-    document: dict[str, Any] = {
-        "type": kind.path,
-        "title": kind.title,
-        "status": kind.status,
-        "detail": str(failure) if isinstance(failure, errors.DomainError) else kind.explanation,
-        "requestId": request_id,
-    }
+    detail = str(failure) if isinstance(failure, errors.DomainError) else kind.explanation
+    document = ProblemDocument(kind.path, kind.title, kind.status, detail, request_id)
     if isinstance(failure, errors.InvalidInput):
-        document["errors"] = [
-            {"pointer": fault.pointer, "message": str(fault.message)} for fault in failure.faults
-        ]
+        document.errors = [FaultDocument(fault.pointer, str(fault.message)) for fault in failure.faults]
     if isinstance(failure, _WITH_REASON):
-        document["reason"] = kind.name
+        document.reason = kind.name
     if isinstance(failure, errors.Conflict):
-        if failure.status is not None:
-            document["currentStatus"] = failure.status
+        document.current_status = failure.status or UNSET
+        document.fields = [camel_case(name) for name in failure.fields] or UNSET
         if failure.hold_expires_at is not None:
-            document["holdExpiresAt"] = time_text(failure.hold_expires_at)
-        if failure.fields:
-            document["fields"] = [camel_case(name) for name in failure.fields]
-    if isinstance(failure, errors.IdempotencyKeyUsed) and failure.made_id is not None:
-        document["id"] = failure.made_id
+            document.hold_expires_at = time_text(failure.hold_expires_at)
+    if isinstance(failure, errors.IdempotencyKeyUsed):
+        document.id = failure.made_id or UNSET
     return document
 
 
 def problem_response(failure: Exception, request_id: str) -> JsonResponse:
     """Return the response for an error, with as many of its faults as it has room for."""
     document = problem_document(failure, request_id)
-    document["detail"] = _clip(document["detail"], _LONGEST_DETAIL)
-    faults, shown = document.pop("errors", ()), _FAULTS_SHOWN
+    document.detail = _clip(document.detail, _LONGEST_DETAIL)
+    faults, shown = document.errors or [], _FAULTS_SHOWN
     while True:
         if faults:
-            document["errors"] = [
-                {**fault, "pointer": _clip(fault["pointer"], _LONGEST_POINTER)} for fault in faults[:shown]
+            document.errors = [
+                FaultDocument(_clip(one.pointer, _LONGEST_POINTER), one.message) for one in faults[:shown]
             ]
-        if len(faults) > shown:
-            document["errors"].append({"pointer": "", "message": f"And {len(faults) - shown} more."})
-        response = JsonResponse(document, document["status"], problem_headers(failure), MEDIA_TYPE)
+            if len(faults) > shown:
+                document.errors.append(FaultDocument("", f"And {len(faults) - shown} more."))
+        response = JsonResponse(document, document.status, problem_headers(failure), MEDIA_TYPE)
         if len(response.body) <= _LARGEST_PROBLEM:
             return response
         shown //= 2
