@@ -83,13 +83,15 @@ def _modules() -> Iterator[tuple[str, ast.Module]]:
 
 
 def _passed_over(tree: ast.Module) -> set[ast.AST]:
-    """Docstrings, pieces of longer texts, and what is translated where it stands."""
+    """Docstrings, pieces of longer texts, descriptions, and what is translated where it stands."""
     found: set[ast.AST] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr):
             found.add(node.value)
         elif isinstance(node, ast.JoinedStr):
             found.update(node.values)
+        elif isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Annotated":
+            found.update(ast.walk(node.slice))
         elif isinstance(node, ast.Call) and _called(node) in _TRANSLATED:
             found.update(node.args)
         elif isinstance(node, ast.Call) and _called(node) in _DESCRIBING:
