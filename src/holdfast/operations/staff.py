@@ -11,17 +11,9 @@ from uuid import UUID, uuid4
 import msgspec
 from msgspec import Meta
 
+from holdfast.domain import errors
 from holdfast.domain.api_key import token_hash
 from holdfast.domain.audit import ActorKind, Author, Change
-from holdfast.domain.errors import (
-    IdempotencyKeyUsed,
-    InvalidInput,
-    InvalidSetupLink,
-    LastAdmin,
-    StaffExists,
-    UnknownStaff,
-    raise_faults,
-)
 from holdfast.domain.login import password_fault, subjects_of_browser
 from holdfast.domain.permissions import Role
 from holdfast.domain.project import name_fault
@@ -91,7 +83,7 @@ class StaffAccounts:
 
     async def find_by_email(self, email: str) -> Staff:
         if email_fault(email.strip()) is not None:
-            raise UnknownStaff(email)
+            raise errors.UnknownStaff(email)
         return _check_found(await self._database.read(staff.find_by_email, email), email)
 
     async def invite(
@@ -99,8 +91,8 @@ class StaffAccounts:
     ) -> Invited:
         """``staff_id``: of a request that may be sent again."""
         email, name = email.strip(), name.strip()
-        raise_faults([email_fault(email), name_fault(name)])
-        acknowledging = self._database.acknowledging(StaffExists, IdempotencyKeyUsed)
+        errors.raise_faults([email_fault(email), name_fault(name)])
+        acknowledging = self._database.acknowledging(errors.StaffExists, errors.IdempotencyKeyUsed)
         async with acknowledging, self._database.writing() as connection:
             person = await _insert(connection, email, name, role, None, author, staff_id)
             return Invited(person, await _replace_setup_link(connection, person.id))
@@ -109,14 +101,14 @@ class StaffAccounts:
         """Add a person with a password, who needs no set-up link."""
         email, name = email.strip(), name.strip()
         faults = [email_fault(email), name_fault(name)]
-        raise_faults([*faults, password_fault(password, name, email, common_passwords())])
+        errors.raise_faults([*faults, password_fault(password, name, email, common_passwords())])
         password_hash = await self._passwords.hash(password)
-        async with self._database.acknowledging(StaffExists), self._database.writing() as connection:
+        async with self._database.acknowledging(errors.StaffExists), self._database.writing() as connection:
             return await _insert(connection, email, name, role, password_hash, author)
 
     async def change(self, staff_id: UUID, changes: Mapping[str, Any], author: Author) -> Staff:
         """``changes``: name, role, disabled. A person whose role changes or who is disabled is signed out."""
-        raise_faults([name_fault(changes["name"]) if "name" in changes else None])
+        errors.raise_faults([name_fault(changes["name"]) if "name" in changes else None])
         async with self._database.writing() as connection:
             admins = await staff.lock_admins(connection)
             before = _check_found(await staff.find(connection, staff_id, lock=True), staff_id)
@@ -144,11 +136,11 @@ class StaffAccounts:
 
         With ``seen_version`` fail if the ``credentials_version`` is another one now.
         """
-        acknowledging = self._database.acknowledging(IdempotencyKeyUsed)
+        acknowledging = self._database.acknowledging(errors.IdempotencyKeyUsed)
         async with acknowledging, self._database.writing() as connection:
             person = _check_found(await staff.find(connection, staff_id, lock=True), staff_id)
             if seen_version not in (None, await staff.credentials_version(connection, staff_id)):
-                raise IdempotencyKeyUsed(_CREDENTIALS_CHANGED)
+                raise errors.IdempotencyKeyUsed(_CREDENTIALS_CHANGED)
             await staff.delete_credentials(connection, staff_id)
             await login.delete_sessions(connection, staff_id)
             await audit.record(connection, staff_id, author, "reset", Change({}, {}))
@@ -166,8 +158,8 @@ class StaffAccounts:
         """``language`` becomes the preference of a person who has never signed in."""
         person = await self.find_invited(token)
         if person is None:
-            raise InvalidSetupLink
-        raise_faults([password_fault(password, person.name, person.email, common_passwords())])
+            raise errors.InvalidSetupLink
+        errors.raise_faults([password_fault(password, person.name, person.email, common_passwords())])
         password_hash = await self._passwords.hash(password)
         async with self._database.writing() as connection:
             await _use_link(connection, token)
@@ -190,9 +182,9 @@ class StaffAccounts:
     ) -> Staff:
         email, name = email.strip(), name.strip()
         if await self.find_invited(token) is not None:
-            raise InvalidSetupLink
+            raise errors.InvalidSetupLink
         faults = [email_fault(email), name_fault(name)]
-        raise_faults([*faults, password_fault(password, name, email, common_passwords())])
+        errors.raise_faults([*faults, password_fault(password, name, email, common_passwords())])
         password_hash = await self._passwords.hash(password)
         async with self._database.writing() as connection:
             await _use_link(connection, token)
@@ -216,9 +208,9 @@ async def _insert(
     staff_id = staff_id or uuid4()
     try:
         person = await staff.insert(connection, staff_id, email, name, role, password_hash)
-    except StaffExists:
+    except errors.StaffExists:
         if await staff.find(connection, staff_id) is not None:
-            raise IdempotencyKeyUsed(_ADDED) from None
+            raise errors.IdempotencyKeyUsed(_ADDED) from None
         raise
     created = Change(None, {"email": person.email, "name": person.name, "role": person.role})
     await audit.record(connection, person.id, author, "create", created)
@@ -231,12 +223,12 @@ def _check_not_last_admin(person: Staff, admins: Sequence[Staff]) -> None:
         return
     others = [admin for admin in admins if admin != person]
     if not any(admin.has_password or not person.has_password for admin in others):
-        raise LastAdmin
+        raise errors.LastAdmin
 
 
 def _check_found(person: Staff | None, name: object) -> Staff:
     if person is None:
-        raise UnknownStaff(name)
+        raise errors.UnknownStaff(name)
     return person
 
 
@@ -268,15 +260,15 @@ async def _find_invited(connection: Connection, token: str) -> Staff | None:
     is_token = len(token) == _TOKEN_LENGTH and token.isascii()
     link = await login.find_setup_link(connection, token_hash(token)) if is_token else None
     if link is None:
-        raise InvalidSetupLink
+        raise errors.InvalidSetupLink
     (staff_id,) = link
     if staff_id is None:
         if await staff.has_staff(connection):
-            raise InvalidSetupLink
+            raise errors.InvalidSetupLink
         return None
     person = await staff.find(connection, staff_id)
     if person is None or person.disabled_at is not None:
-        raise InvalidSetupLink
+        raise errors.InvalidSetupLink
     return person
 
 
@@ -284,9 +276,9 @@ async def _use_link(connection: Connection, token: str) -> None:
     """Delete the link; the second of two concurrent requests fails."""
     person = await _find_invited(connection, token)
     if not await login.use_setup_link(connection, token_hash(token)):
-        raise InvalidSetupLink
+        raise errors.InvalidSetupLink
     if person is None and await staff.has_staff(connection):
-        raise InvalidSetupLink
+        raise errors.InvalidSetupLink
 
 
 class OwnAccount(NamedTuple):
@@ -324,7 +316,7 @@ class Accounts:
 
     async def rename(self, own: OwnAccount, name: str) -> Staff:
         name = name.strip()
-        raise_faults([name_fault(name)])
+        errors.raise_faults([name_fault(name)])
         async with self._database.writing() as connection:
             before = (await _lock_account(connection, own)).staff
             if name == before.name:
@@ -341,7 +333,7 @@ class Accounts:
     async def change_password(self, own: OwnAccount, old: str, new: str) -> None:
         """Change the password, and end all other sessions."""
         name, email = own.staff.name, own.staff.email
-        raise_faults([password_fault(new, name, email, common_passwords(), "/newPassword")])
+        errors.raise_faults([password_fault(new, name, email, common_passwords(), "/newPassword")])
         await self._check_password(own, old)
         password_hash = await self._passwords.hash(new)
         async with self._database.writing() as connection:
@@ -371,7 +363,7 @@ class Accounts:
             sealed = account.offered_sealed
             step = None if sealed is None else accepted_step(self._box.open(sealed), code, account.read_at, 0)
             if step is None:
-                raise InvalidInput.at("/code", _WRONG_CODE)
+                raise errors.InvalidInput.at("/code", _WRONG_CODE)
             await staff.update_second_factor(connection, own.staff.id, sealed, step)
             await login.delete_sessions(connection, own.staff.id, own.session_id)
             change = Change({"second_factor": False}, {"second_factor": True})
@@ -381,7 +373,7 @@ class Accounts:
         """Remove the second factor, and end all other sessions. Codes are counted on their own, so that a
         right password does not reset the count of wrong ones."""
         if self.requires_factor(own.staff):
-            raise InvalidInput.at("/code", _FACTOR_REQUIRED)
+            raise errors.InvalidInput.at("/code", _FACTOR_REQUIRED)
         await self._check_password(own, password)
         subjects = subjects_of_browser(f"{email_key(own.staff.email)}\ncode", own.session_id)
         await count_attempt(self._database, subjects)
@@ -393,7 +385,7 @@ class Accounts:
             secret = self._box.open(account.factor_sealed)
             step = accepted_step(secret, code, account.read_at, account.used_step)
             if step is None:
-                raise InvalidInput.at("/code", _WRONG_OR_USED_CODE)
+                raise errors.InvalidInput.at("/code", _WRONG_OR_USED_CODE)
             await staff.update_second_factor(connection, own.staff.id, None, step)
             await login.delete_sessions(connection, own.staff.id, own.session_id)
             change = Change({"second_factor": True}, {"second_factor": False})
@@ -416,7 +408,7 @@ class Accounts:
             self._database, self._passwords, account, password, subjects
         )
         if not is_right:
-            raise InvalidInput.at("/password", _WRONG_PASSWORD)
+            raise errors.InvalidInput.at("/password", _WRONG_PASSWORD)
         async with self._database.writing() as connection:
             await reset_attempts(connection, subjects)
 
@@ -424,7 +416,7 @@ class Accounts:
 async def _lock_account(connection: Connection, own: OwnAccount) -> Account:
     account = await staff.find_account(connection, own.staff.id, lock=True)
     if account is None:
-        raise UnknownStaff(own.staff.id)
+        raise errors.UnknownStaff(own.staff.id)
     return account
 
 

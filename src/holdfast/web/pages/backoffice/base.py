@@ -13,16 +13,8 @@ from uuid import UUID, uuid5
 
 from starlette.responses import RedirectResponse, Response
 
+from holdfast.domain import errors
 from holdfast.domain.audit import ActorKind, Author
-from holdfast.domain.errors import (
-    DatabaseUnavailable,
-    DomainError,
-    EndpointRemoved,
-    IdempotencyKeyUsed,
-    InvalidInput,
-    LastAdmin,
-    TooManyAttempts,
-)
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project, slug_fault
 from holdfast.domain.staff import Preferences, Staff
@@ -48,7 +40,7 @@ _SET_UP_FORMS = ("", "/preferences", "/second-factor", "/second-factor/confirm")
 _OPEN_WITHOUT_FACTOR = {f"{PREFIX}/sign-out", *(ACCOUNT + form for form in _SET_UP_FORMS)}
 
 # Told on the page that the form stands on or belongs to, whose path is the one above.
-_TOLD_AS_NOTICE = (IdempotencyKeyUsed, LastAdmin, EndpointRemoved)
+_TOLD_AS_NOTICE = (errors.IdempotencyKeyUsed, errors.LastAdmin, errors.EndpointRemoved)
 
 T = TypeVar("T")
 
@@ -109,7 +101,7 @@ class StaffRequest(PageRequest):
             self.context.cookies.set(response, _FORM_COOKIE, self.csrf_secret)
 
     async def render_error(self, error: Exception) -> Response:
-        if isinstance(error, DatabaseUnavailable):
+        if isinstance(error, errors.DatabaseUnavailable):
             # The layout for staff would query the database again.
             self._become_anonymous()
         if isinstance(error, _TOLD_AS_NOTICE):
@@ -227,18 +219,18 @@ class StaffRequest(PageRequest):
             return None
         end = self.parse_local_time(text)
         if end is None:
-            raise InvalidInput.at("/until", "This must be a date and a time.")
+            raise errors.InvalidInput.at("/until", "This must be a date and a time.")
         return end.replace(microsecond=0)
 
-    def faults(self, error: DomainError) -> dict[str, str]:
+    def faults(self, error: errors.DomainError) -> dict[str, str]:
         """Return the first fault of each field of a form, in the person's language."""
-        found = error.faults if isinstance(error, InvalidInput) else []
+        found = error.faults if isinstance(error, errors.InvalidInput) else []
         return {
             fault.pointer.strip("/").partition("/")[0]: translate(fault.message, self.language)
             for fault in reversed(found)
         }
 
-    def too_many_attempts_text(self, error: TooManyAttempts) -> str:
+    def too_many_attempts_text(self, error: errors.TooManyAttempts) -> str:
         wait = self.language.duration(max(1, error.retry_after_seconds))
         return self._("Too many failed attempts. Try again in %(time)s.", time=wait)
 
