@@ -39,8 +39,8 @@ _SET_UP_FORMS = ("", "/preferences", "/second-factor", "/second-factor/confirm")
 # All that is open to staff who lack the second factor that their role requires.
 _OPEN_WITHOUT_FACTOR = {f"{PREFIX}/sign-out", *(ACCOUNT + form for form in _SET_UP_FORMS)}
 
-# Told on the page that the form stands on or belongs to, whose path is the one above.
-_TOLD_AS_NOTICE = (errors.IdempotencyKeyUsed, errors.LastAdmin, errors.EndpointRemoved)
+# Shown on the page that the form stands on or belongs to, whose path is the one above.
+_SHOWN_AS_NOTICE = (errors.IdempotencyKeyUsed, errors.LastAdmin, errors.EndpointRemoved)
 
 T = TypeVar("T")
 
@@ -104,7 +104,7 @@ class StaffRequest(PageRequest):
         if isinstance(error, errors.DatabaseUnavailable):
             # The layout for staff would query the database again.
             self._become_anonymous()
-        if isinstance(error, _TOLD_AS_NOTICE):
+        if isinstance(error, _SHOWN_AS_NOTICE):
             page = self.path.rpartition("/")[0]
             return await self.redirect_with_notice(page, self.error_text(error), "warning")
         return await super().render_error(error)
