@@ -477,7 +477,7 @@ async def test_a_password_is_not_sent_without_tls_except_to_this_machine(post: P
         signed_in.append(arguments)
         return AuthResult(success=True)
 
-    # As Debian's Postfix, it offers TLS with a certificate of its own making: here it is not used.
+    # As Debian's Postfix, it offers TLS with a certificate of its own making: here that is not checked.
     tls_context = certified_for("mail.example.com")
     async with mail_server(authenticator=sign_in, tls_context=tls_context, auth_require_tls=False) as server:
         post.url = server.url.replace("//", "//user:secret@")

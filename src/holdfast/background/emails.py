@@ -24,9 +24,10 @@ from holdfast.storage.database import Database, execute_and_count
 from holdfast.storage.secrets import SecretBox
 
 POLL_SECONDS = 1.0
-LEASE = timedelta(minutes=5)
+LEASE = timedelta(minutes=15)
 """More than an attempt takes: it has some ten steps, each with the timeout below."""
-TIMEOUT_SECONDS = 15.0
+TIMEOUT_SECONDS = 60.0
+"""Servers may look for viruses before they say that they have taken a message."""
 _LONGEST_ERROR = 500
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 _ADDRESS = re.compile(r"[^\s<>]+@[^\s<>]+")
@@ -93,12 +94,12 @@ async def send(url: str, message: EmailMessage) -> None:
     server = urlsplit(url)
     is_tls, is_here = server.scheme == "smtps", server.hostname in _THIS_MACHINE
     # None: if the server offers it. A password does not leave the machine without TLS.
-    start_tls = False if is_tls or is_here else bool(server.username) or None
+    start_tls = None if is_tls or is_here else bool(server.username) or None
     try:
         await aiosmtplib.send(
             message, hostname=server.hostname, port=server.port or (465 if is_tls else 587),
             username=unquote(server.username or "") or None, password=unquote(server.password or "") or None,
-            use_tls=is_tls, start_tls=start_tls, timeout=TIMEOUT_SECONDS,
+            use_tls=is_tls, start_tls=start_tls, validate_certs=not is_here, timeout=TIMEOUT_SECONDS,
         )  # fmt: skip
     except aiosmtplib.SMTPRecipientsRefused as refused:
         raise refused.recipients[0] from None

@@ -1,6 +1,7 @@
 """Seed the demo's database: the project, its units and earlier bookings, and credentials for the visitor."""
 
 import secrets
+from base64 import b64encode
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +14,7 @@ from holdfast.domain.audit import COMMAND
 from holdfast.domain.endpoint import EndpointConfig, IssuedSecret
 from holdfast.domain.errors import DomainError, ProjectExists, UnknownStaff
 from holdfast.domain.permissions import Role
+from holdfast.domain.seller import read_logo
 from holdfast.domain.unit import Media, Unit
 from holdfast.operations import api_keys
 from holdfast.operations.api_keys import NewApiKey
@@ -64,7 +66,7 @@ async def seed_demo(
             await _update_drawing_urls(units, rows, public_url)
         else:
             await Projects(database, units).settle(SLUG, {"listed": True}, COMMAND)
-            logo = ("/p/logos/narjis.png", Path(__file__).with_name("logo.png").read_bytes())
+            logo = read_logo(b64encode(Path(__file__).with_name("logo.png").read_bytes()).decode())
             seller = await Sellers(database, units).settle(None, SELLER.set_fields | {"logo": logo}, COMMAND)
             project_id = await units.project_id(SLUG)
             await store_past(database, project_id, public_url, seller, receiver)

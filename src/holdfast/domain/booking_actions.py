@@ -315,7 +315,7 @@ def _record_payment(booking: Booking, payment_id: str | None, unit: Unit) -> Boo
         message = "The deposit was paid by the payment %(payment)s: refund %(other_payment)s to the buyer."
         parameters = {"payment": booking.payment_id, "other_payment": payment_id}
         raise errors.TransitionNotAllowed(errors.Message(message, parameters), unit.status)
-    # The deposit that staff confirmed was paid back: nobody would look for this money here any more.
+    # The deposit that staff confirmed was refunded: nobody would look for this money here any more.
     if booking.status is BookingStatus.REFUNDED:
         message = (
             "The deposit was refunded before: refund %(payment)s too, unless it is the payment refunded."

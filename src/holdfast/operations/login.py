@@ -23,15 +23,9 @@ import pyotp
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from holdfast.domain import errors
 from holdfast.domain import login as domain
 from holdfast.domain.api_key import token_hash
-from holdfast.domain.errors import (
-    DatabaseUnavailable,
-    LoginFailed,
-    SecondFactorNeeded,
-    SecretsUnreadable,
-    TooManyAttempts,
-)
 from holdfast.domain.staff import OpenSession, SessionTimes, Staff, email_fault, email_key
 from holdfast.storage import login, staff
 from holdfast.storage.database import Connection, Database
@@ -94,7 +88,7 @@ class Login:
         is_click = is_click and found.was_seen_earlier
         if takes_notice or is_click:
             update = partial(login.update_session, takes_notice=takes_notice, is_click=is_click)
-            with suppress(DatabaseUnavailable):
+            with suppress(errors.DatabaseUnavailable):
                 await self._database.write_for_reader(
                     "sessions", lambda: self._database.write(update, found.session_id)
                 )
@@ -110,11 +104,11 @@ class Login:
             raise _login_failed(account, client.address)
         if account.factor_sealed is not None:
             await uncount_attempt(self._database, subjects)
-            raise SecondFactorNeeded(issue_ticket(self._box, account))
+            raise errors.SecondFactorNeeded(issue_ticket(self._box, account))
         new_hash = None
         if account.password_hash is not None and self._passwords.is_outdated(account.password_hash):
             # If too many passwords are waiting to be hashed, the next login replaces the hash.
-            with suppress(TooManyAttempts):
+            with suppress(errors.TooManyAttempts):
                 new_hash = await self._passwords.hash(password)
         return await self._open_checked(account, "", subjects, client, new_hash)
 
@@ -159,7 +153,7 @@ class Login:
             subjects = domain.subjects_of_client(account, client.address, is_code=is_code)
         try:
             await count_attempt(self._database, subjects)
-        except TooManyAttempts:
+        except errors.TooManyAttempts:
             _log.warning("a sign-in was put off", extra={"fields": {"address": client.address}})
             raise
         return subjects
@@ -195,10 +189,10 @@ class Login:
         return NewSession(token, account.staff, browser)
 
 
-def _login_failed(account: Account | None, address: str) -> LoginFailed:
+def _login_failed(account: Account | None, address: str) -> errors.LoginFailed:
     """The log says more than the response, but never what was typed: that may be a password."""
     _log.warning("a sign-in was refused", extra={"fields": _log_fields(account, address)})
-    return LoginFailed()
+    return errors.LoginFailed()
 
 
 def _log_fields(account: Account | None, address: str) -> dict[str, str | None]:
@@ -224,7 +218,7 @@ async def count_attempt(database: Database, subjects: Subjects) -> None:
         ]
         wait = max(map(domain.wait_before_next, subjects, current, repeat(now)))
         if wait:
-            raise TooManyAttempts(wait.total_seconds())
+            raise errors.TooManyAttempts(wait.total_seconds())
         for subject, attempts in zip(subjects, current, strict=True):
             await login.update_attempts(connection, subject.hash, domain.add_attempt(attempts, now))
         # Delete last, with SKIP LOCKED: waiting for a row while holding others could deadlock.
@@ -249,7 +243,7 @@ async def check_password(
     """Check a password whose attempt was counted; an attempt that was not checked is uncounted."""
     try:
         return await passwords.is_right(account and account.password_hash, password)
-    except TooManyAttempts:
+    except errors.TooManyAttempts:
         await uncount_attempt(database, subjects)
         raise
 
@@ -293,7 +287,7 @@ class Passwords:
     async def _run(self, work: Callable[[], Result]) -> Result:
         """Run to the end even if the caller is cancelled: a thread cannot be stopped, so it stays counted."""
         if len(self._tasks) >= self.most_waiting:
-            raise TooManyAttempts(self.retry_after_seconds)
+            raise errors.TooManyAttempts(self.retry_after_seconds)
         task = asyncio.create_task(self._run_in_thread(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -359,7 +353,7 @@ def _unseal(box: SecretBox, text: str, kind: type[Result]) -> Result | None:
         return None
     try:
         return msgspec.json.decode(box.open(text.encode()), type=kind)
-    except (SecretsUnreadable, msgspec.DecodeError):
+    except (errors.SecretsUnreadable, msgspec.DecodeError):
         return None
 
 

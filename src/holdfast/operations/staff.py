@@ -210,7 +210,7 @@ async def _insert(
         person = await staff.insert(connection, staff_id, email, name, role, password_hash)
     except errors.StaffExists:
         if await staff.find(connection, staff_id) is not None:
-            raise errors.IdempotencyKeyUsed(_ADDED) from None
+            raise errors.IdempotencyKeyUsed(_ADDED, made_id=staff_id) from None
         raise
     created = Change(None, {"email": person.email, "name": person.name, "role": person.role})
     await audit.record(connection, person.id, author, "create", created)

@@ -38,7 +38,7 @@ NAMES = {
 # What asks for no permission stands here by name, so that nothing is opened by an oversight.
 OF_ANYBODY = (
     "/v1/storefront/", "/v1/payments/callback", "/healthz", "/readyz", "/metrics", "/docs", "/openapi.json",
-    "/problems", "/logos",
+    "/problems",
 )  # fmt: skip
 OF_STRANGERS = {SIGN_IN, f"{SIGN_IN}/code", f"{SIGN_IN}/language", "/backoffice/set-up/{token}"}
 # The parts of paths that ask for each permission; the first that fits counts.

@@ -27,7 +27,9 @@ Terms = Annotated[Description, AfterValidator(lambda text: text.replace("\r\n", 
 
 
 class SellerChange(BodyModel):
-    """A field that is null is not set: in a project it is then the general one."""
+    """A field that is null is not set: in a project it is then the general one. A commercial registration has
+    10 digits, a VAT number 15. A logo is a PNG or JPEG of at most 256 KB and 2000 by 2000 pixels. It is read
+    as a path, which cannot be sent back."""
 
     example: ClassVar[Any] = {"legalName": "Narjis Development Company", "vatNumber": "310123456700003"}
 

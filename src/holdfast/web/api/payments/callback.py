@@ -7,15 +7,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, StringConstraints
 
+from holdfast.domain import errors
 from holdfast.domain import payment as domain
 from holdfast.domain.booking import BookingStatus
-from holdfast.domain.errors import (
-    InvalidSignature,
-    NotSigned,
-    PaymentUsed,
-    TransitionNotAllowed,
-    UnknownBooking,
-)
 from holdfast.domain.signature import TOLERANCE_SECONDS, SignatureProblem, check_signature_headers
 from holdfast.web.api.bodies import BodyModel, ModelBody
 from holdfast.web.api.models import Document
@@ -64,11 +58,13 @@ async def _check_signature(request: Request) -> None:
         body = await request.read_body(CALLBACK_BODY_LIMIT)
         fault = await service.signature_fault(timestamp, signature, body)
     if fault is not None:
-        raise InvalidSignature(_REASONS[fault])
+        raise errors.InvalidSignature(_REASONS[fault])
 
 
 routes = ApiRoutes(
-    PREFIX, "Payments", Guard(_check_signature, ("paymentSignature",), (InvalidSignature, UnknownRoute))
+    PREFIX,
+    "Payments",
+    Guard(_check_signature, ("paymentSignature",), (errors.InvalidSignature, UnknownRoute)),
 )
 
 # The highest price, with as much VAT on top.
@@ -101,7 +97,7 @@ class PaymentTakenDocument(Document):
     summary="Report a paid deposit",
     body=ModelBody(Payment, CALLBACK_BODY_LIMIT),
     headers=(TIMESTAMP,),
-    errors=(UnknownBooking, NotSigned, PaymentUsed, TransitionNotAllowed),
+    errors=(errors.UnknownBooking, errors.NotSigned, errors.PaymentUsed, errors.TransitionNotAllowed),
 )
 async def report_payment(request: Request, body: Payment) -> PaymentTakenDocument:
     """While the hold lasts, this reserves the unit. If the booking had ended, the unit is held and reserved

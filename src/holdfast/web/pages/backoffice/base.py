@@ -105,8 +105,11 @@ class StaffRequest(PageRequest):
             # The layout for staff would query the database again.
             self._become_anonymous()
         if isinstance(error, _SHOWN_AS_NOTICE):
-            page = self.path.rpartition("/")[0]
-            return await self.redirect_with_notice(page, self.error_text(error), "warning")
+            page, made_id = self.path.rpartition("/")[0], getattr(error, "made_id", None)
+            if made_id is not None and not page.endswith("/keys"):  # A key has no page of its own.
+                page = f"{page}/{made_id}"
+            with suppress(errors.DatabaseUnavailable):
+                return await self.redirect_with_notice(page, self.error_text(error), "warning")
         return await super().render_error(error)
 
     @property

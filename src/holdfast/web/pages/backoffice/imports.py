@@ -250,6 +250,7 @@ async def export_units(request: StaffRequest, slug: str) -> Response:
 @pages.get("/projects/{slug}/template.csv", Permission.SELL)
 @pages.get("/projects/{slug}/template.xlsx", Permission.SELL)
 async def export_template(request: StaffRequest, slug: str) -> Response:
+    await request.services.units.project_id(slug)
     heading = headings(request.language.code)[: len(imports.FIELDS)]
     return await _download(request, f"{slug}-template", heading, _template_rows(request))
 
@@ -295,8 +296,8 @@ async def _refused_rows(
     request: StaffRequest, file: Import, columns: Mapping[str | None, str]
 ) -> AsyncIterator[list[CellRow]]:
     def reason(field: str | None, message: AnyMessage) -> str:
-        text = translate(message, request.language)
-        return f"{columns[field]}: {text}" if field in columns else text
+        text, heading = translate(message, request.language), columns.get(field) if field else None
+        return f"{heading}: {text}" if heading else text
 
     files, stored, start = request.services.imports, file.stage == "imported", 0
     while found := await files.findings(file.id, "refused", start, ROWS_A_PART, stored=stored):

@@ -22,7 +22,10 @@ _TEXT_FIELDS = SellerChange.wire_names - {"logo"}
 @pages.post("/projects/{slug}/seller", Permission.SELL, body_limit=2 * BODY_LIMIT)
 async def change_seller(request: StaffRequest, slug: str | None = None) -> Response:
     form = request.form
-    typed, shown = ({name: form.raw(kind + name) for name in _TEXT_FIELDS} for kind in ("", "shown-"))
+    typed, shown = (
+        {name: form.raw(kind + name).replace("\r\n", "\n") for name in _TEXT_FIELDS}
+        for kind in ("", "shown-")
+    )
     # What was not changed on this page may have been changed on another. An empty field is not set.
     sent: dict[str, str | None] = {
         name: typed[name].strip() or None for name in typed if typed[name] != shown[name]
