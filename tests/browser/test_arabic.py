@@ -10,7 +10,7 @@ from tests.browser.journeys import cell, panel, unit_page
 from tests.browser.office import Office
 from tests.browser.windows import PHONE
 from tests.support.client import Project
-from tests.support.webhooks import an_inbox
+from tests.support.webhooks import an_inbox, pinged
 
 
 def test_a_person_chooses_arabic_and_the_pages_turn_round(open_window: Open, office: Office) -> None:
@@ -73,7 +73,7 @@ def test_a_refusal_is_told_in_arabic(open_window: Open, office: Office, tower: P
 @pytest.mark.slow
 def test_the_button_to_copy_a_body_covers_none_of_it(open_window: Open, office: Office) -> None:
     with an_inbox() as inbox:
-        ping = office.registrar.ping(office.registrar.add(inbox.url)["id"])
+        ping = pinged(office.registrar, inbox, 200)
     page = open_window(office.people.add("viewer", language="ar"), size=PHONE).page
     page.goto(f"/backoffice/deliveries/{ping['id']}")
     block = page.locator(".copied-block").first
