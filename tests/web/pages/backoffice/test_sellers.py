@@ -34,6 +34,14 @@ def test_sales_fill_in_the_profile_of_a_project(sales: Person, project: Project)
     assert 'value="SA0380000000608010167519"' in sales.see(page_of(project))
 
 
+def test_a_line_break_of_the_terms_is_one_character(sales: Person, project: Project) -> None:
+    """A browser sends two for it; the page says how many characters there may be."""
+    longest = "No pets." + "\r\nx" * 4996
+    assert len(longest.replace("\r\n", "\n")) == 10_000
+    sales.done(page_of(project), {"terms": longest})
+    sales.refused(page_of(project), {"terms": f"{longest}x"})
+
+
 def test_a_logo_is_uploaded_kept_and_removed(sales: Person, project: Project) -> None:
     path = page_of(project)
 
