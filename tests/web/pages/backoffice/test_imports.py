@@ -235,10 +235,10 @@ def test_refused_rows_are_a_file_that_can_be_mended_and_imported(sales: Person, 
     assert files.tiles(page) == {"new": "2", "changed": "0", "unchanged": "0", "refused": "0"}
 
 
-def test_the_reason_of_a_refused_row_names_no_column_that_has_no_heading(sales: Person, project: Project) -> None:
-    address, _ = files.checked(
-        sales, project, "Code,Type,Area,\r\nA-1,Villa,300,-5\r\n", column3="price_sar"
-    )
+def test_the_reason_of_a_refused_row_names_no_column_without_a_heading(
+    sales: Person, project: Project
+) -> None:
+    address, _ = files.checked(sales, project, "Code,Type,Area,\r\nA-1,Villa,300,-5\r\n", column3="price_sar")
     _, row = table(sales.look(f"{address}/refused.csv").content)
     assert row == ["A-1", "Villa", "300", "'-5", "2", "This must be at least 0."]
 

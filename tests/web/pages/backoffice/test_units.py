@@ -156,12 +156,12 @@ def test_a_hold_is_extended_in_the_time_of_the_person(sales: Person, stored: Uni
     page = refused(sales, stored, "extend", 422, until="2001-01-01T00:00")
     assert "must not be before the current end" in page.split('class="notice refused"')[1], "there is no form"
     desk.held(stored)
-    before = stored.read()["holdExpiresAt"]
-    act(sales, stored, "extend", until="")
-    assert stored.read()["holdExpiresAt"] > before
-    for until in ("tomorrow", "2001-01-01T00:00", "0001-01-01T00:00", "9999-12-31T23:59", "2030-01-02T25:00"):
+    for until in (
+        "", "tomorrow", "2001-01-01T00:00", "0001-01-01T00:00", "9999-12-31T23:59", "2030-01-02T25:00",
+    ):  # fmt: skip
         page = refused(sales, stored, "extend", 422, until=until)
-        assert missing(page, f'value="{until}"', 'aria-invalid="true"') == []
+        assert 'aria-invalid="true"' in page
+        assert f'value="{until}"' in page or not until
     assert "2 Jan 2030, 12:30" in act(sales, stored, "extend", until="2030-01-02T12:30")
     # Riyadh is three hours ahead.
     assert stored.read()["holdExpiresAt"] == "2030-01-02T09:30:00.000Z"

@@ -215,12 +215,9 @@ class StaffRequest(PageRequest):
         except (ValueError, OverflowError):
             return None
 
-    def parse_new_end(self) -> datetime | None:
-        """Return the end that an extension names; None: one period later. A browser knows no seconds."""
-        text = self.form.text("until")
-        if not text:
-            return None
-        end = self.parse_local_time(text)
+    def parse_new_end(self) -> datetime:
+        """Return the end that an extension names: the same again if the form is sent twice."""
+        end = self.parse_local_time(self.form.text("until"))
         if end is None:
             raise errors.InvalidInput.at("/until", "This must be a date and a time.")
         return end.replace(microsecond=0)
