@@ -255,6 +255,25 @@ async def test_money_that_comes_too_late_is_receipted_with_what_becomes_of_it(po
     assert any("Your booking has ended, so the seller will refund your deposit." in text for text in texts)
 
 
+async def test_a_reservation_without_a_deposit_that_is_over_is_not_confirmed(post: Post) -> None:
+    found = await post.signed("A-2")
+    await make_lapse(post.database, found.booking)
+    await post.held("A-2")
+    await post.act(found, BookingAction.CONFIRM_DEPOSIT)
+    await post.send()
+    assert sorted(row[:2] for row in await post.log()) == [("deposit", "suppressed"), ("signed", "sent")]
+
+
+async def test_what_was_sent_is_known_for_two_days_even_if_the_log_is_kept_for_less(post: Post) -> None:
+    settings = Settings(delivery_retention_days=0.1)
+    (trimming,) = (job for job in database_jobs(post.database, settings) if job.name == "e-mail trimming")
+    await post.signed()
+    for hours, trimmed in ((47, 0), (2, 1)):
+        older = "update email set created_at = created_at - $1::interval returning 1"
+        await value(post.database, older, timedelta(hours=hours))
+        assert await trimming.run() == trimmed
+
+
 async def test_nothing_is_queued_when_the_change_is_not_stored_or_changes_nothing(post: Post) -> None:
     found = await post.held()
 
@@ -422,8 +441,13 @@ async def test_a_link_that_was_replaced_and_a_buyer_who_was_erased_get_nothing(p
 
 
 @pytest.mark.parametrize(
-    "address", ["nora@example.com,omar@example.com", "nora@b>,<example.com", "a@b.com;c", '"a"@example.com']
-)
+    "address",
+    [
+        "nora@example.com,omar@example.com", "nora@b>,<example.com", "a@b.com;c", '"a"@example.com',
+        "=?utf-8?q?x=0D=0ABcc=3Aomar=40example.com=0D=0A=0D=0APay_here?=@example.com",
+        "nora@=?utf-8?q?example.com=0D=0ABcc=3Aomar=40example.com?=",
+    ],
+)  # fmt: skip
 async def test_an_address_that_would_be_more_than_one_is_not_sent_to(post: Post, address: str) -> None:
     await post.signed(buyer=BUYER._replace(email=address))
     await post.send()
@@ -431,11 +455,13 @@ async def test_an_address_that_would_be_more_than_one_is_not_sent_to(post: Post,
     assert post.server.messages == []
 
 
-async def test_no_text_of_the_buyer_stands_in_a_header_or_in_the_text(post: Post) -> None:
+@pytest.mark.parametrize(
+    "project",
+    ["Palm\r\nBcc: x@evil.example\nCourt", "=?utf-8?q?x=0D=0ABcc=3Ax=40evil.eg?="],
+)
+async def test_no_text_of_the_buyer_stands_in_a_header_or_in_the_text(post: Post, project: str) -> None:
     name = "Win a prize at https://evil.example"
-    await value(
-        post.database, "update project set name = $1 returning 1", "Palm\r\nBcc: x@evil.example\nCourt"
-    )
+    await value(post.database, "update project set name = $1, turn = turn + 1 returning 1", project)
     await post.signed(buyer=BUYER._replace(name=name))
     await post.send()
     (message,) = post.server.messages

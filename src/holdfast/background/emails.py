@@ -80,12 +80,15 @@ class EmailLoop:
         found = await self.database.read(bookings.find, claimed.booking_reference)
         if found is None or found.booking.buyer is None:
             raise EmailGivenUp(domain.BUYER_ERASED)
+        booking, kind = found.booking, claimed.kind
         if claimed.is_over_limit:
             raise EmailGivenUp(domain.LIMIT_REACHED)
-        if claimed.kind is EmailKind.REMINDER and found.booking.ends_at != claimed.reserved_until:
+        if kind is EmailKind.REMINDER and booking.ends_at != claimed.reserved_until:
+            raise EmailGivenUp(domain.END_CHANGED)
+        if kind is EmailKind.DEPOSIT and booking.ended_at and not booking.terms.deposit_sar:
             raise EmailGivenUp(domain.END_CHANGED)
         token = self.box.open(claimed.sealed_token) if claimed.sealed_token else None
-        if token and token_hash(token) != found.booking.token_hash:
+        if token and token_hash(token) != booking.token_hash:
             raise EmailGivenUp(domain.LINK_REPLACED)
         return await self.render(claimed, found, token)
 
@@ -106,7 +109,7 @@ async def send(url: str, message: EmailMessage) -> None:
 
 
 def _is_final(failure: Exception) -> bool:
-    """Whether the recipient or the message is rejected for good. What else a server rejects is a fault of the
+    """Return whether the recipient or the message is rejected for good. Other rejections are faults of the
     settings, which can be corrected meanwhile."""
     kinds = aiosmtplib.SMTPRecipientRefused | aiosmtplib.SMTPDataError
     return isinstance(failure, kinds) and failure.code >= 500

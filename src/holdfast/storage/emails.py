@@ -68,10 +68,10 @@ RECORD = """
     where id = $1 and attempts = $2 and status = 'queued'
 """
 
-# Delete the oldest, at most $2. What is still queued after so long is not sent any more.
+# Delete the oldest, at most $2. What is queued for so long is not sent. REMIND and _CLAIM look back two days.
 TRIM = """
     delete from email where id = any(array(
-        select id from email where created_at < statement_timestamp() - $1::interval
+        select id from email where created_at < statement_timestamp() - greatest($1::interval, '2 days')
         order by created_at, id limit $2
     ))
 """
@@ -85,7 +85,7 @@ _PAGE = f"""
 
 
 async def claim(connection: Connection, lease: timedelta) -> Email | None:
-    """Call it in a transaction."""
+    """Claim the e-mail that is due first. Call it in a transaction."""
     await connection.execute(_LOCK)
     row = await connection.fetchrow(_CLAIM, lease, MOST_A_DAY)
     return None if row is None else _email(row)

@@ -25,8 +25,8 @@ from holdfast.web.documents.content import Kind, format_amount, format_time, iso
 from holdfast.web.documents.rendering import Documents, file_name, status_url
 from holdfast.web.pages.templates import templates
 
-# What has no meaning of its own in a header or in a command of SMTP.
-_RECIPIENT = re.compile(r"""([^\s@<>()\[\],;:\\"]+)@([^\s@<>()\[\],;:\\"]+)""")
+# What has no meaning of its own in a header or in a command of SMTP. `email` decodes what follows "=?".
+_RECIPIENT = re.compile(r"""(?!.*=\?)([^\s@<>()\[\],;:\\"]+)@([^\s@<>()\[\],;:\\"]+)""")
 _ATTACHED = {EmailKind.SIGNED: Kind.AGREEMENT, EmailKind.DEPOSIT: Kind.RECEIPT}
 
 
@@ -59,7 +59,7 @@ def email_renderer(settings: Settings, database: Database) -> RenderEmail:
         )  # fmt: skip
         subject, *paragraphs = (unescape(part.strip()) for part in re.split(r"\n{2,}", text.strip()))
         message = EmailMessage(policy=SMTP)
-        message["Subject"] = "".join(letter for letter in subject if letter.isprintable())
+        message["Subject"] = "".join(filter(str.isprintable, subject)).replace("=?", "= ?")
         message["From"] = Address(name, addr_spec=sender)
         message["To"] = Address(username=recipient[1], domain=recipient[2])
         message["Date"] = localtime(found.now)
