@@ -69,12 +69,12 @@ class Visit(NamedTuple):
 
 
 def early(now: datetime, days_ago: int = DAYS) -> datetime:
-    """In the morning, before units are held."""
+    """Return a time in the morning, before units are held."""
     return (now - timedelta(days=days_ago)).replace(hour=5, minute=30, second=0, microsecond=0)
 
 
 def visits(now: datetime) -> list[Visit]:
-    """In the order of time; the same for each start."""
+    """Return the visits in the order of time: the same at each start."""
     random = Random(_SEED)  # noqa: S311 - not a secret
 
     def ago(days: int) -> datetime:

@@ -42,7 +42,7 @@ class Counts(NamedTuple):
 
     @property
     def on_sale(self) -> Counts:
-        """Those that buyers see."""
+        """Return the counts of the units that buyers see."""
         return Counts({status: units for status, units in self.by_status.items() if status in ON_SALE})
 
 

@@ -151,7 +151,7 @@ class Booking(NamedTuple):
 
     @property
     def link_version(self) -> str:
-        """Another text for each link that the buyer gets."""
+        """Return a text that is another one for each link that the buyer gets."""
         return self.token_hash.hex()[:32]
 
 

@@ -89,8 +89,8 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     ),
     http.BodyTooLarge: ProblemType(
         "body-too-large", 413, "The body is too large",
-        "A body may have 1 MiB unless its route names another limit. The bulk route takes 32 MiB and 200 "
-        "000 units. A query may have 200 parameters and 16 KiB.",
+        "A body may be up to 1 MiB unless its route names another limit. The bulk route takes up to 32 MiB "
+        "and 200 000 units. A query may have up to 200 parameters and 16 KiB.",
         "Send fewer units in one request. A layout may leave out the units whose place follows from their "
         "code.",
     ),
@@ -199,7 +199,7 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     ),
     errors.PreconditionFailed: ProblemType(
         "precondition-failed", 412, "The unit does not meet the precondition",
-        "`If-Match` or `If-None-Match` does not fit the current state of the unit. Nothing was changed.",
+        "`If-Match` or `If-None-Match` does not match the current state of the unit. Nothing was changed.",
         "Read the unit, check whether your change still applies, and send it with the new `ETag`.",
     ),
     errors.StatusLocked: ProblemType(
@@ -234,8 +234,8 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
     ),
     errors.PaymentUsed: ProblemType(
         "payment-used", 409, "The payment belongs to another booking",
-        "A payment can confirm the deposit of one booking. This one has already confirmed another. Nothing "
-        "was changed.",
+        "A payment can confirm the deposit of one booking only. This one has already confirmed another. "
+        "Nothing was changed.",
         "Report each payment with its own id, and with the reference that the payment page received.",
     ),
     errors.IdempotencyKeyUsed: ProblemType(
@@ -262,12 +262,12 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
         "too-many-requests", 429, "Too many requests",
         "The key, or without a key the network address, has sent more requests than its limit allows. Or "
         "the address has sent too many wrong keys.",
-        "Wait for the seconds in `Retry-After`. To send many units, use the bulk route.",
+        "Wait for the number of seconds in `Retry-After`. To send many units, use the bulk route.",
     ),
     errors.TooManyAttempts: ProblemType(
         "too-many-attempts", 429, "Too many attempts to sign in",
         "Too many sign-ins have failed for this account or from this network address.",
-        "Wait for the seconds in `Retry-After`. Existing sessions continue.",
+        "Wait for the number of seconds in `Retry-After`. Existing sessions continue.",
     ),
     errors.TooManyHolds: ProblemType(
         "too-many-holds", 429, "Too many units are held",
@@ -276,10 +276,10 @@ PROBLEM_OF: dict[type[Exception], ProblemType] = {
         "Cancel a hold, or wait for the seconds in `Retry-After`, when the next one ends.",
     ),
     errors.HeldTooRecently: ProblemType(
-        "held-too-recently", 429, "Your hold of this unit has just lapsed",
+        "held-too-recently", 429, "Your hold on this unit has just lapsed",
         "After a hold has lapsed, the same visitor must wait before holding the unit again. This gives "
         "other buyers a chance.",
-        "Wait for the seconds in `Retry-After`.",
+        "Wait for the number of seconds in `Retry-After`.",
     ),
     errors.DatabaseUnavailable: ProblemType(
         "database-away", 503, "The database is unavailable",

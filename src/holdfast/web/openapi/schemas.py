@@ -241,7 +241,7 @@ _SAMPLES: tuple[Exception, ...] = (
     errors.TooManyAttempts(60.0),
     errors.TooManyRequests(1),
     errors.TooManyHolds(212, "This visitor already holds 3 units, and the limit is 3."),
-    errors.HeldTooRecently(41, "Your hold of this unit has just lapsed; wait for a moment."),
+    errors.HeldTooRecently(41, "Your hold on this unit has just lapsed; wait for a moment."),
     http.MalformedBody("The body is not JSON: Expecting value (character 12)."),
     http.TwoCredentials(),
     http.BodyTooLarge(BODY_LIMIT),

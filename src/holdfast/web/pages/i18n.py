@@ -146,6 +146,10 @@ class Language(NamedTuple):
         """Format a time for a ``datetime-local`` input."""
         return at.astimezone(self.zone).strftime("%Y-%m-%dT%H:%M")
 
+    def local_end(self, at: datetime) -> str:
+        """Format an end for a ``datetime-local`` input, as the next whole minute: it knows no seconds."""
+        return self.local(at + timedelta(seconds=59, microseconds=999_999))
+
     def _format_time(self, at: datetime, form: str) -> str:
         form = form.replace(",", "،") if self.code == "ar" else form
         return self._in_digits(format_datetime(at.astimezone(self.zone), form, locale=self.code))

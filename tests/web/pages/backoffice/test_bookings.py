@@ -147,6 +147,17 @@ def test_a_reservation_is_extended(sales: Person, stored: Unit, desk: Desk) -> N
     assert desk.booking(held.reference)["reservedUntil"] == "2030-01-02T09:30:00.000Z", "and sent twice"
 
 
+def test_the_end_that_is_offered_is_one_period_later_at_least(
+    sales: Person, stored: Unit, desk: Desk
+) -> None:
+    """A browser knows no seconds."""
+    desk.settle(stored.project, holdSeconds=30)
+    held = desk.held(stored)
+    desk.did(stored, "extend", {"until": "2030-01-02T09:30:20.000Z"})
+    assert 'name="until" type="datetime-local" value="2030-01-02T12:31"' in sales.see(booking_page(held))
+    assert 'name="until" type="datetime-local" value="2030-01-02T12:31"' in sales.see(unit_page(stored))
+
+
 def test_a_new_link_is_shown_once_and_opens_the_booking(sales: Person, stored: Unit, desk: Desk) -> None:
     held = desk.signed(stored)
     answer = act(sales, held, "reissue-link")

@@ -226,7 +226,7 @@ def test_a_reservation_shows_its_papers_and_stays(buyer: Buyer, stored: Unit, de
     answer = buyer.post_form(f"{path}/cancel")
     assert (answer.status_code, "only the seller can cancel" in answer.text) == (409, True)
     desk.did_to_booking(reference_in(path), "cancel")
-    assert missing(buyer.see(path), "Your deposit is being refunded", "The reservation ended") == []
+    assert missing(buyer.see(path), "Your deposit will be refunded", "The reservation ended") == []
 
 
 def test_a_sale_is_told_also_after_the_buyers_data_are_erased(buyer: Buyer, stored: Unit, desk: Desk) -> None:

@@ -59,13 +59,13 @@ routes = ApiRoutes(PREFIX, "Settings", key_guard(Permission.SEE_UNITS))
 
 @routes.get("/seller", summary="Read the seller")
 async def get_seller(request: Request) -> SellerDocument:
-    """The profile that holds for every project, but for the fields that a project sets itself."""
+    """Returns the profile for every project, except the fields that a project sets itself."""
     return SellerDocument(*await request.services.sellers.own(None))
 
 
 @routes.patch("/seller", summary="Change the seller", permission=Permission.SELL, errors=(UnknownRoute,))
 async def change_seller(request: Request, body: SellerChange) -> SellerDocument:
-    """Only fields that are sent change. A signed agreement keeps the profile of its time. A key that is
+    """Changes only the fields that are sent. A signed agreement keeps the profile of its time. A key that is
     limited to projects cannot change it: 404."""
     if request.key.project_slugs is not None:
         raise UnknownRoute
@@ -74,11 +74,11 @@ async def change_seller(request: Request, body: SellerChange) -> SellerDocument:
 
 @routes.get("/projects/{slug}/seller", summary="Read the seller of a project")
 async def get_project_seller(request: Request, slug: str) -> SellerDocument:
-    """Only what is set for the project itself. For the other fields the general profile holds."""
+    """Returns only the fields that the project sets itself. The others come from the general profile."""
     return SellerDocument(*await request.services.sellers.own(slug))
 
 
 @routes.patch("/projects/{slug}/seller", summary="Change the seller of a project", permission=Permission.SELL)
 async def change_project_seller(request: Request, slug: str, body: SellerChange) -> SellerDocument:
-    """Only fields that are sent change. Each takes the place of the general one."""
+    """Changes only the fields that are sent. Each takes the place of the general one."""
     return SellerDocument(*await request.services.sellers.settle(slug, body.sent(), request.author))

@@ -128,7 +128,7 @@ class StaffRequest(PageRequest):
 
     @property
     def form_id(self) -> UUID:
-        """The id of what the submitted form creates: the same each time that it is sent, like that of an
+        """Return the id of what the submitted form creates: the same each time it is sent, as with an
         Idempotency-Key. Each rendering of a form has a CSRF token of its own."""
         assert self.staff_session is not None
         return uuid5(self.staff_session.session_id, f"{self.path}\n{self.form.raw('csrf')}")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -16,6 +16,7 @@ from starlette.responses import Response
 from holdfast.domain.board import NO_FILTERS, BoardFilter, BoardUnit, Building
 from holdfast.domain.permissions import Permission
 from holdfast.domain.status import Status
+from holdfast.operations.boards import Board, Table
 from holdfast.operations.live_updates import BoardChanges
 from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages
 from holdfast.web.pages.forms import Form, parse_amount, parse_whole_number
@@ -54,38 +55,35 @@ async def show_board(request: StaffRequest, slug: str) -> Response:
         return await _show_table(request, slug, chosen)
     building = parse_whole_number(request.query.text("building")) or 0
     board = await request.services.boards.board(slug, building)
-    return await request.render(
-        "board_part.html" if request.is_fragment else "board.html",
-        project=board.project,
-        board=board,
-        writer=CellWriter(request.language, slug),
-        chosen=chosen,
-        statuses=list(Status),
-        tab="board",
-        since=milliseconds(board.seen_at),
-        live=f"{PREFIX}/projects/{slug}/live?{chosen.query(view='board')}",
-    )
+    return await _render(request, "board", board, chosen)
 
 
 async def _show_table(request: StaffRequest, slug: str, chosen: ChosenFilters) -> Response:
     after = request.query.raw("after")
     table = await request.services.boards.table(slug, chosen.filters, after, ROWS_A_PAGE)
-    path = f"{PREFIX}/projects/{slug}"
-    next_query = table.next_code is not None and chosen.query(view="table", after=table.next_code)
+    first = f"{PREFIX}/projects/{slug}?{chosen.query('table')}"
+    following = table.next_code and f"{first}&{urlencode({'after': table.next_code})}"
+    rows = list(zip(table.units, table.floors, strict=True))
+    return await _render(
+        request, "table", table, chosen, rows=rows, first=first if after else None, next=following
+    )
+
+
+async def _render(
+    request: StaffRequest, view: str, board: Board | Table, chosen: ChosenFilters, **values: Any
+) -> Response:
+    slug = board.project.slug
     return await request.render(
-        "table_part.html" if request.is_fragment else "table.html",
-        project=table.project,
-        table=table,
-        board=table,
-        rows=list(zip(table.units, table.floors, strict=True)),
+        f"{view}_part.html" if request.is_fragment else f"{view}.html",
+        project=board.project,
+        board=board,
         writer=CellWriter(request.language, slug),
         chosen=chosen,
         statuses=list(Status),
-        tab="table",
-        since=milliseconds(table.seen_at),
-        live=f"{path}/live?{chosen.query(view='table')}",
-        first=f"{path}?{chosen.query(view='table')}" if after else None,
-        next=f"{path}?{next_query}" if next_query else None,
+        tab=view,
+        since=milliseconds(board.seen_at),
+        live=f"{PREFIX}/projects/{slug}/live?{chosen.query(view)}",
+        **values,
     )
 
 
@@ -105,9 +103,9 @@ class ChosenFilters(NamedTuple):
         """Whether more is chosen than the status, which is seen at once."""
         return any(self.typed.text(name) for name in FILTER_NAMES if name != "status")
 
-    def query(self, *, view: str, after: str | None = None) -> str:
+    def query(self, view: str) -> str:
         chosen = [(name, value) for name in FILTER_NAMES for value in self.typed.all(name) if value]
-        return urlencode([("view", view), *chosen, *([] if after is None else [("after", after)])])
+        return urlencode([("view", view), *chosen])
 
 
 def parse_filters(request: StaffRequest) -> ChosenFilters:

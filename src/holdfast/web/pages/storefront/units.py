@@ -99,9 +99,7 @@ async def _page_values(request: BuyerRequest, unit: Unit, slug: str, *, is_own: 
 def _hold_label(request: BuyerRequest, seconds: float) -> str:
     if seconds % 60:
         return request.ngettext(
-            "Hold this unit for %(num)s second",
-            "Hold this unit for %(num)s seconds",
-            max(1, round(seconds)),
+            "Hold this unit for %(num)s second", "Hold this unit for %(num)s seconds", max(1, round(seconds))
         )
     return request.ngettext(
         "Hold this unit for %(num)s minute", "Hold this unit for %(num)s minutes", round(seconds / 60)
