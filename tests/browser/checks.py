@@ -95,6 +95,7 @@ def _faults(
         return
     if looked_at.then is not None:
         looked_at.then(page, scene)
+        page.wait_for_load_state()
     if page.locator("html").get_attribute("lang") != language:
         yield "it speaks another language"
     for look in looks:

@@ -11,6 +11,7 @@ from holdfast.demo.project import NAME, SLUG, demo_units
 from tests.browser.office import Office, body_of, open_office
 from tests.browser.staff import Person
 from tests.support.buying import Hold
+from tests.support.chromium import beside_playwright
 from tests.support.client import Project
 from tests.support.webhooks import Inbox, an_inbox
 
@@ -124,7 +125,8 @@ def set_up(office: Office, inbox: Inbox, refusing: Inbox) -> Scene:
     _register(scene, refusing)
     _sell(scene)
     _find_deliveries(scene)
-    office.sql.value(EMAILS)
+    with beside_playwright():
+        office.sql.value(EMAILS)
     return scene
 
 

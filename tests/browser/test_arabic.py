@@ -22,6 +22,7 @@ def test_a_person_chooses_arabic_and_the_pages_turn_round(open_window: Open, off
     expect(page.locator("html")).to_have_attribute("dir", "rtl")
     expect(page.locator("html")).to_have_attribute("lang", "ar")
     expect(page.get_by_role("heading", level=1)).to_have_text("حسابك")
+    page.wait_for_load_state()
     rail, content = page.locator("header.rail").bounding_box(), page.locator("main").bounding_box()
     assert rail is not None
     assert content is not None
@@ -71,9 +72,12 @@ def test_a_refusal_is_told_in_arabic(open_window: Open, office: Office, tower: P
 
 
 @pytest.mark.slow
-def test_the_button_to_copy_a_body_covers_none_of_it(open_window: Open, office: Office) -> None:
+def test_the_button_to_copy_a_body_covers_none_of_it(
+    open_window: Open, office: Office, tower: Project
+) -> None:
     with an_inbox() as inbox:
-        ping = pinged(office.registrar, inbox, 200)
+        endpoint = office.registrar.add(inbox.url, projects=[tower.slug])
+        ping = pinged(office.registrar, inbox, 200, endpoint["id"])
     page = open_window(office.people.add("viewer", language="ar"), size=PHONE).page
     page.goto(f"/backoffice/deliveries/{ping['id']}")
     block = page.locator(".copied-block").first

@@ -106,6 +106,7 @@ def test_a_hold_lapses_and_the_unit_is_offered_again(open_phone: OpenPhone, demo
     assert reference not in phone.page.url
     expect(name).to_have_value(NAMES["en"])
     phone.sign()
+    phone.page.wait_for_load_state()
     assert phone.page.evaluate("sessionStorage.length") == 0
 
 

@@ -19,6 +19,7 @@ _FOCUSED = """() => {
 
 def tab_to(page: Page, words: str) -> None:
     """With the tabulator, as often as it takes; wherever it stops must be seen."""
+    page.wait_for_load_state()
     for _ in range(MANY):
         page.keyboard.press("Tab")
         focused = page.evaluate(_FOCUSED)

@@ -56,6 +56,7 @@ def test_the_page_of_a_project_is_at_most_100_kb(
         visitor.page.evaluate("() => { for (const one of document.images) one.loading = 'eager'; }")
         visitor.page.wait_for_function("() => [...document.images].every((one) => one.complete)")
         visitor.page.locator(".tip").wait_for(state="attached")
+        visitor.page.evaluate("() => document.fonts.ready.then(() => null)")
     by_address = {addresses[request]: size for request, size in loaded.items()}
     fonts = {address.rpartition("/")[2] for address in by_address if address.endswith(".woff2")}
     assert fonts == FONTS[language]

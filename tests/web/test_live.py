@@ -147,6 +147,17 @@ async def test_a_stream_ends_in_order_when_the_server_stops_or_is_stopping_alrea
         assert await late.rest() == BEAT
 
 
+async def test_a_server_that_stops_during_a_check_does_not_say_that_one_may_watch_no_longer(
+    scene: Scene,
+) -> None:
+    async def nobody_knows_yet() -> bool:
+        scene.stopping.set()
+        return await asyncio.Event().wait()
+
+    async with scene.watching(nobody_knows_yet, heartbeat_seconds=SOON, admitted_for_seconds=SOON):
+        assert b"ended" not in await scene.rest()
+
+
 async def test_a_stream_ends_when_its_task_is_cancelled(scene: Scene) -> None:
     async with scene.watching(yes):
         assert await scene.body() == BEAT

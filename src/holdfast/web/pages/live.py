@@ -99,7 +99,7 @@ class EventStream(StreamingResponse):
         check = asyncio.ensure_future(self._is_admitted())
         try:
             await asyncio.wait({check, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            return check.result() if check.done() else False
+            return not check.done() or check.result()
         except DatabaseUnavailable:
             # Nobody can tell, and there is nothing to tell either.
             return True

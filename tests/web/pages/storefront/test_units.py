@@ -16,7 +16,7 @@ from tests.support.client import Project, Unit
 from tests.support.server import RunningServer
 from tests.support.sql import Sql
 from tests.support.staff_client import missing
-from tests.web.api.storefront.limits import coming_from
+from tests.web.api.storefront.limits import coming_from, new_address
 from tests.web.pages.storefront.buyers import VISITOR, Buyer, project_page, reference_in, unit_page
 from tests.web.pages.storefront.windows import cards, windows
 
@@ -200,7 +200,7 @@ def test_holds_that_were_not_made_on_pages_cannot_be_let_go_there(buyer: Buyer, 
 
 
 def test_a_network_holds_so_many_units(new_buyer: NewBuyer, strict: InProcessApp, new_unit: NewUnit) -> None:
-    shared = {"x-forwarded-for": "203.0.113.7"}
+    shared = {"x-forwarded-for": new_address()}
     for number in range(2):
         new_buyer(strict.address, **shared).hold(new_unit(f"A-{number}"))
     page = new_buyer(strict.address, **shared).refused_hold(new_unit("B-1"), 429)
