@@ -170,7 +170,8 @@ REFUSED = {
     "processes": ["0", "1.5", "many"],
     "hsts_subdomains": ["2", "subdomains"],
     "metrics_port": ["0", "65536", "tcp://10.0.0.1:9464"],
-    "mail_from": ["sales", "a@b@c", "<sales@example.com", "a@b, c@d", "x@example.com <x@example.com"],
+    "mail_from": ["sales", "a@b@c", "<sales@example.com", "a@b, c@d", "x@example.com <x@example.com",
+                  "sales.@example.com", "a..b@c.de", "=?utf-8?q?a=0D=0ABcc=3Ab=40c.de?= <sales@example.com>"],
 }  # fmt: skip
 
 

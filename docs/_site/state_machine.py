@@ -15,8 +15,8 @@ LAID_OUT = (Status.AVAILABLE, Status.UNAVAILABLE, Status.SOLD, Status.RESERVED, 
 TEMPLATE = """\
 # The status machine
 
-After this page you can say which actions each status of a unit allows, who may perform them, and which event
-each of them writes.
+After reading this page, you can say which actions each status of a unit allows, who may perform them, and
+which event each of them writes.
 
 `make docs` generates this page from `domain/transitions.py`. Change the table there, not this page. The code,
 the constraint in the database and this page follow that table, and tests compare them.

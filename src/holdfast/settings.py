@@ -48,8 +48,9 @@ _PAYMENT_PAGE = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _SMTP_URL = re.compile(r"smtps?://([^\s:@/?#]+:[^\s@/?#]+@)?([\w.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?/?")
-_MAIL_ADDRESS = r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*"
-_MAIL_SENDER = re.compile(rf"{_MAIL_ADDRESS}|[^<>@\",;:()\[\]\\]*<{_MAIL_ADDRESS}>")
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_MAIL_ADDRESS = rf"{_ATOM}(?:\.{_ATOM})*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*"
+_MAIL_SENDER = re.compile(rf"(?!.*=\?)(?:{_MAIL_ADDRESS}|[^<>@\",;:()\[\]\\]*<{_MAIL_ADDRESS}>)")
 _LOOPBACK_HOST = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]")
 _ORIGIN = "http:// or https:// with a host, such as https://sales.example.com, and no path or trailing slash"
 _NETWORKS = "IP addresses or networks such as 10.0.0.0/8, with commas between them"

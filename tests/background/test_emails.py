@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiosmtpd.smtp import AuthResult
+from aiosmtpd.smtp import SMTP, AuthResult
 
 from holdfast.background.emails import EmailLoop, RenderEmail
 from holdfast.background.jobs import database_jobs
@@ -34,7 +34,7 @@ from tests.operations.interference import InterferingDatabase
 from tests.operations.scene import SOMEBODY_WAITS, STAFF
 from tests.support.delivery_engine import eventually
 from tests.support.inventory import SLUG
-from tests.support.mail import SENDER, MailServer, html_of, mail_server, text_of
+from tests.support.mail import SENDER, MailServer, html_of, mail_server, subject_of, text_of
 from tests.support.ports import free_port
 from tests.support.receiver_certificates import authority, certified_for
 from tests.support.sales import BUYER, make_lapse, new_units
@@ -163,7 +163,7 @@ async def test_a_buyer_who_signs_gets_the_link_and_the_agreement_in_their_langua
     (message,) = post.server.messages
     reference = found.booking.reference
     link = f"{PUBLIC_URL}/p/{SLUG}/bookings/{reference}/{post.tokens[reference]}"
-    assert (message["Subject"], message["To"], message["From"]) == (subject, BUYER.email, SENDER)
+    assert (subject_of(message), message["To"], message["From"]) == (subject, BUYER.email, SENDER)
     assert message["Content-Language"] == language
     assert message["Auto-Submitted"] == "auto-generated"
     for text in (text_of(message), html_of(message)):
@@ -192,7 +192,7 @@ async def test_a_confirmed_deposit_is_receipted_and_the_end_of_the_reservation_i
     await post.remind()
     await post.send()
     assert len(post.server.messages) == 2, "too soon for a reminder"
-    receipt = next(one for one in post.server.messages if one["Subject"] == deposit)
+    receipt = next(one for one in post.server.messages if subject_of(one) == deposit)
     (attached,) = receipt.iter_attachments()
     assert attached.get_filename() == f"holdfast-receipt-{found.booking.reference}.pdf"
     assert f"{PUBLIC_URL}/p/{SLUG}/bookings/{found.booking.reference}" in text_of(receipt).splitlines()
@@ -205,7 +205,7 @@ async def test_a_confirmed_deposit_is_receipted_and_the_end_of_the_reservation_i
     for _ in range(2):
         await post.remind()
         await post.send()
-    assert [message["Subject"].startswith(reminder) for message in post.server.messages] == [
+    assert [subject_of(message).startswith(reminder) for message in post.server.messages] == [
         False, False, True,
     ], "one for each end"  # fmt: skip
     found = await post.bookings.find(found.booking.reference)
@@ -214,7 +214,7 @@ async def test_a_confirmed_deposit_is_receipted_and_the_end_of_the_reservation_i
     await post.act(found, BookingAction.EXTEND, until=later)
     await post.remind()
     await post.send()
-    assert post.server.messages[3]["Subject"].startswith(reminder)
+    assert subject_of(post.server.messages[3]).startswith(reminder)
     assert await post.statuses() == ["sent"] * 4
 
 
@@ -352,6 +352,30 @@ async def test_a_recipient_who_is_rejected_for_good_is_not_tried_again(post: Pos
     assert await post.log() == [("signed", "failed", 1, "550 5.1.1 <…>: no such user", False)], "no address"
 
 
+async def test_an_answer_that_is_no_utf_8_is_kept_as_far_as_it_can_be_read(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def push(self: SMTP, status: str | bytes) -> None:
+        answer = status if isinstance(status, bytes) else status.encode("latin-1")
+        self._writer.write(answer + b"\r\n")
+        await self._writer.drain()
+
+    monkeypatch.setattr(SMTP, "push", push)
+    await post.signed()
+    post.server.answers = ["550 5.1.1 Empfänger unbekannt"]
+    await post.send()
+    assert await post.log() == [("signed", "failed", 1, "550 5.1.1 Empf?nger unbekannt", False)]
+
+
+async def test_words_of_a_subject_in_two_scripts_stay_apart(post: Post) -> None:
+    project = "North Tower, أبراج الواحة"
+    await value(post.database, "update project set name = $1, turn = turn + 1 returning 1", project)
+    await post.signed()
+    await post.send()
+    (message,) = post.server.messages
+    assert subject_of(message) == f"Agreement signed: unit A-1, {project}"
+
+
 async def test_what_a_worker_leaves_behind_goes_out_again_as_the_same_message(post: Post) -> None:
     await post.signed()
     post.lease = AT_ONCE
@@ -383,9 +407,9 @@ async def test_an_e_mail_that_ends_its_worker_each_time_is_given_up(post: Post) 
 
 
 async def test_a_mailbox_gets_five_e_mails_a_day_before_a_deposit(post: Post) -> None:
-    spellings = ("nora@example.com", "Nora@Example.com", "nora+flats@example.com")
+    spellings = ("nora@example.com", "Nora@Example.com", "nora+flats@example.com", "n.o.r.a@example.com")
     for number in range(1, 7):
-        await post.signed(f"A-{number}", BUYER._replace(email=spellings[number % 3]))
+        await post.signed(f"A-{number}", BUYER._replace(email=spellings[number % 4]))
     await post.signed("A-7", BUYER._replace(email="omar@example.com"))
     await post.send()
     assert await post.statuses() == [*["sent"] * 5, "suppressed", "sent"]

@@ -4,7 +4,7 @@ import re
 
 from tests.docs.documents import ROOT
 
-OPENING = re.compile(r"# .+\n\nAfter (this page|these pages) you can ")
+OPENING = re.compile(r"# .+\n\nAfter reading (this page|these pages), you can ")
 OTHER_PAGES = """
     CONTRIBUTING.md SECURITY.md benchmarks/README.md docs/decisions/README.md examples/README.md sdk/README.md
     sdk/python/README.md

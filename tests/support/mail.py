@@ -78,6 +78,11 @@ def mail_server_in_thread() -> Iterator[MailServer]:
         controller.stop()
 
 
+def subject_of(message: EmailMessage) -> str:
+    """With ordinary spaces."""
+    return str(message["Subject"]).replace("\N{NO-BREAK SPACE}", " ")
+
+
 def text_of(message: EmailMessage) -> str:
     body = message.get_body(("plain",))
     assert body is not None

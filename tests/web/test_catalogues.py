@@ -33,7 +33,7 @@ WORDS = {
     "action": {*Action, SIGN, *BookingAction},
     "address_kind": {*BLOCKED_RANGES, "an address with a zone"},
     "booking_status": {*BookingStatus},
-    "limit": {"16 KiB", "1 MiB", "2 MiB", "32 MiB"},
+    "limit": {"16 KiB", "1 MiB", "16 MiB", "32 MiB"},
     "new_status": {*LOCKED},
     "unit_status": {*Status, "archived"},
     "who": {VISITOR, ADDRESS, NETWORK},

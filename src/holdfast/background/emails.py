@@ -120,5 +120,5 @@ def _one_line(failure: Exception) -> str:
     text = str(failure)
     if isinstance(failure, aiosmtplib.SMTPResponseException):
         text = f"{failure.code} {failure.message}"
-    text = " ".join(_ADDRESS.sub("…", text).replace("\0", "").split())
+    text = " ".join(_ADDRESS.sub("…", text).replace("\0", "").split()).encode(errors="replace").decode()
     return text[:_LONGEST_ERROR] or type(failure).__name__

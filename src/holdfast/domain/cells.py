@@ -139,7 +139,7 @@ def _number(cell: Cell, sign: str) -> Decimal | None:
         return exact(cell)
     if _PLAIN[sign].fullmatch(cell):
         return Decimal(cell)
-    text = unescaped(cell)
+    text = unescaped(cell).lstrip("'")
     if len(text) > _LONGEST_NUMBER:
         raise InvalidCell(NUMBER_MESSAGE)
     other = COMMA if sign == POINT else POINT

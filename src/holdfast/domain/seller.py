@@ -14,22 +14,25 @@ from holdfast.domain.errors import FieldError
 
 LARGEST_LOGO_BYTES = 256 * 1024
 LARGEST_LOGO_PIXELS = 2000
+_LARGEST_PROFILE_BYTES = 16 * 1024
+"""Of the color profile of a PNG, which is compressed: readers need up to a thousand times as much memory."""
 
-_BETWEEN_DIGITS = re.compile(r"[\s()./\u002d\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_BETWEEN_DIGITS = re.compile(r"[\s()./\u002d\u2010-\u2013\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 _NUMBERS = {
     "commercial_registration": (r"\d{10}", "A commercial registration number has 10 digits."),
     "vat_number": (r"3\d{13}3", "A VAT number has 15 digits; the first and the last are 3."),
-    "whatsapp": (r"\+[1-9]\d{7,14}", "This must begin with the country code, such as +966501234567."),
+    "whatsapp": (r"\+[1-9]\d{7,14}", "This must begin with + and the country code, such as +966501234567."),
     "iban": (
         r"[A-Z]{2}\d{2}[A-Z\d]{11,30}",
         "This must be an IBAN, such as SA03 8000 0000 6080 1016 7519. Check it for a mistyped character.",
     ),
 }
-# Where a picture has its height and width. A JPEG may have a thumbnail, with a size of its own.
+# Where a picture has its width and height. A JPEG may have a thumbnail, with a size of its own.
 _SIZES = {
     "png": re.compile(rb"\A\x89PNG\r\n\x1a\n....IHDR(....)(....)", re.DOTALL),
-    "jpeg": re.compile(rb"\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf]..[\x08\x0c](..)(..)", re.DOTALL),
+    "jpeg": re.compile(rb"\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf](?=..[\x08\x0c](..)(..))", re.DOTALL),
 }
+_ENDS = {"png": b"IEND\xaeB`\x82", "jpeg": b"\xff\xd9"}
 
 
 class Seller(NamedTuple):
@@ -99,6 +102,10 @@ def read_logo(data_url: str) -> Logo:
         content = b64decode(re.sub("^data:image/(png|jpeg);base64,", "", data_url), validate=True)
         kind = "jpeg" if content.startswith(b"\xff\xd8\xff") else "png"
         sides = [int.from_bytes(side) for pair in _SIZES[kind].findall(content) for side in pair]
-        if 0 < min(sides) <= max(sides) <= LARGEST_LOGO_PIXELS and len(content) <= LARGEST_LOGO_BYTES:
+        profiles = map(int.from_bytes, re.findall(rb"(?=(....)iCCP)", content, re.DOTALL))
+        is_small = len(content) <= LARGEST_LOGO_BYTES and max(profiles, default=0) <= _LARGEST_PROFILE_BYTES
+        if is_small and _ENDS[kind] in content and 0 < min(sides) <= max(sides) <= LARGEST_LOGO_PIXELS:
             return f"/p/logos/{hashlib.sha256(content).hexdigest()[:32]}.{kind}", content
-    raise FieldError("This must be a PNG or JPEG picture of at most 256 KB and 2000 by 2000 pixels.")
+    raise FieldError(
+        "A logo is a PNG or JPEG of at most 256 KB, 2000 by 2000 pixels and 16 KB of color profile."
+    )

@@ -30,8 +30,8 @@ REMIND = """
     on conflict do nothing
 """
 
-# Many servers put what is sent to nora+flats@ into the mailbox of nora@.
-_MAILBOX = r"lower(regexp_replace({}.buyer_email, '\+[^@]*', ''))"
+# Many servers put what is sent to nora+flats@ or n.ora@ into the mailbox of nora@.
+_MAILBOX = r"lower(regexp_replace({}.buyer_email, '\+[^@]*|\.(?=.*@)|\.$', '', 'g'))"
 _COLUMNS = """
     email.id, kind, email.status, reference, buyer_email, email.reserved_until, sealed_token, attempts,
     last_error, email.created_at, due_at, email.ended_at

@@ -59,7 +59,9 @@ def email_renderer(settings: Settings, database: Database) -> RenderEmail:
         )  # fmt: skip
         subject, *paragraphs = (unescape(part.strip()) for part in re.split(r"\n{2,}", text.strip()))
         message = EmailMessage(policy=SMTP)
-        message["Subject"] = "".join(filter(str.isprintable, subject)).replace("=?", "= ?")
+        subject = "".join(filter(str.isprintable, subject)).replace("=?", "= ?")
+        # Between words that have to be encoded, `email` loses ordinary spaces.
+        message["Subject"] = subject if subject.isascii() else subject.replace(" ", "\N{NO-BREAK SPACE}")
         message["From"] = Address(name, addr_spec=sender)
         message["To"] = Address(username=recipient[1], domain=recipient[2])
         message["Date"] = localtime(found.now)

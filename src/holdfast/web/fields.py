@@ -48,12 +48,13 @@ _IN_NAMES = r"[[^\p{C}]\x{200C}\x{200D}]*"
 BUYER_NAME = rf"^([^\s\p{{C}}]{_IN_NAMES})?\p{{L}}{_IN_NAMES}\p{{L}}({_IN_NAMES}[^\s\p{{C}}])?$"
 EMAIL_ADDRESS = r"^[^\s\p{C}@]+@[^\s\p{C}@]+$"
 # E.164 has at most 15 digits; + or 00 before them leads abroad.
-PHONE_NUMBER = r"^(\+|[0\x{660}\x{6F0}]{2})?([ ()./-]*\p{Nd}){7,15}[ ()./-]*$"
+_IN_NUMBERS = r"[ ()./\x{A0}\x{202F}\x{2010}-\x{2013}-]*"
+PHONE_NUMBER = rf"^(\+|[0\x{{660}}\x{{6F0}}]{{2}})?({_IN_NUMBERS}\p{{Nd}}){{7,15}}{_IN_NUMBERS}$"
 
 PATTERN_MESSAGES = {
-    BUYER_NAME: "This must be a name: printable text with at least two letters.",
+    BUYER_NAME: "This must be a name of at least two letters.",
     EMAIL_ADDRESS: "This must be an e-mail address.",
-    PHONE_NUMBER: "This must be a phone number with 7 to 15 digits.",
+    PHONE_NUMBER: "A phone number has 7 to 15 digits, with spaces and hyphens between them.",
     NO_NUL: "This text contains the character U+0000, which cannot be stored.",
     WEB_ADDRESS: "This must be an http or https URL.",
 }

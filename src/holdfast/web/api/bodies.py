@@ -192,7 +192,7 @@ _AT_THE_ENDS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + (
 )
 _TRIMMED = BeforeValidator(lambda value: value.strip(_AT_THE_ENDS) if isinstance(value, str) else value)
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=BUYER_NAME), _TRIMMED]
+Name = Annotated[str, StringConstraints(max_length=200, pattern=BUYER_NAME), _TRIMMED]
 Email = Annotated[str, StringConstraints(min_length=3, max_length=254, pattern=EMAIL_ADDRESS), _TRIMMED]
 Phone = Annotated[str, StringConstraints(max_length=50, pattern=PHONE_NUMBER), _TRIMMED]
 
@@ -209,8 +209,8 @@ class BuyerDetails(BodyModel):
     buyer_name: Name = Field(description="Printable text with at least two letters.")
     buyer_email: Email = Field(description="An e-mail address.")
     buyer_phone: Phone = Field(
-        description="7 to 15 digits of any script, with spaces and `()./-` among them and `+` or `00` before "
-        "them if you like."
+        description="7 to 15 digits of any script, with spaces, hyphens and `()./` among them, and `+` or "
+        "`00` in front if you like."
     )
 
     def buyer(self) -> Buyer:

@@ -47,6 +47,7 @@ MEDIA_URL_PATTERN = f"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#{UNPRINTABLE}][^ {UNPRINTAB
 # More than the letters and digits of all scripts.
 _LETTER = rf"[^\u0000-@\[-`{{-\u00a9\u0660-\u0669\u06f0-\u06f9{UNPRINTABLE}]"
 _DIGIT = rf"[^ ()./+A-Za-z@{UNPRINTABLE}-]"
+_BETWEEN = r"[ ()./\u00a0\u202f\u2010-\u2013-]*"
 _PATTERNS = {
     NO_NUL: r"^[^\u0000]*$",
     WEB_ADDRESS: MEDIA_URL_PATTERN,
@@ -55,7 +56,7 @@ _PATTERNS = {
         f"([^{_INVISIBLE}]*[^ {UNPRINTABLE}])?{_ENDS}$"
     ),
     EMAIL_ADDRESS: f"^{_ENDS}[^ @{UNPRINTABLE}]+@[^ @{UNPRINTABLE}]+{_ENDS}$",
-    PHONE_NUMBER: rf"^{_ENDS}([+]|[0\u0660\u06f0]{{2}})?([ ()./-]*{_DIGIT}){{7,15}}[ ()./-]*{_ENDS}$",
+    PHONE_NUMBER: rf"^{_ENDS}([+]|[0\u0660\u06f0]{{2}})?({_BETWEEN}{_DIGIT}){{7,15}}{_BETWEEN}{_ENDS}$",
 }
 """The patterns of our models, which are for Rust's regex engine, in syntax that every validator supports."""
 

@@ -39,19 +39,15 @@ _ARABIC_STATUS = {
     "unavailable": "غير معروضة",
 }
 _URLS = ("https://example.com/unit.jpg", "https://example.com/plan.pdf")
+_TYPE, _VIEW = "2-bedroom apartment | شقة بغرفتي نوم", "Garden view | إطلالة على الحديقة"
 EXAMPLES: dict[str, list[CellRow]] = {
-    "en": [
-        ["A-0101", "2-bedroom apartment", 113, 950_000, "no", 15, 10, 2, 2, 2028, 1, "Garden view",
-         *_URLS, "available"],
-        ["A-0102", "2-bedroom apartment", 120, 1_010_000],
-    ],
-    "ar": [
-        ["A-0101", "شقة بغرفتي نوم", 113, 950_000, "لا", 15, 10, 2, 2, 2028, 1, "إطلالة على الحديقة",
-         *_URLS, "متاحة"],
-        ["A-0102", "شقة بغرفتي نوم", 120, 1_010_000],
-    ],
-}  # fmt: skip
-"""Units that can be imported: one with everything, and one with what it needs."""
+    language: [
+        ["EXAMPLE-1", _TYPE, 113, 950_000, no, 15, 10, 2, 2, 2028, 1, _VIEW, *_URLS, status],
+        ["EXAMPLE-2", _TYPE, 120, 1_010_000, *[None] * 10, status],
+    ]
+    for language, no, status in (("en", "no", "unavailable"), ("ar", "لا", "غير معروضة"))
+}
+"""Units that can be imported: one with everything, and one with what it needs. Neither is on sale."""
 _LONGEST_TYPED_CODE = 4 * CODE_LENGTH[1]
 """Before marks are combined, which takes quadratic time. A longer one is refused as it is."""
 

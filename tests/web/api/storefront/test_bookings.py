@@ -204,6 +204,8 @@ def test_details_that_cannot_be_right_are_422(held: Hold) -> None:
         ("ශ්\u200dරී", "王@example.com", "0020 2 1234 5678"),
         ("O'Neill-Ünal, Jr.", "x@y", "0501112233"),
         ("x" * 200, "x@y", "0501112233"),
+        ("Wu", "x@y", "+966\u00a050\u202f123\u20114567"),
+        ("李明", "x@y", "050\u2013123\u20134567"),
     ],
 )
 def test_details_of_people_everywhere_are_kept_and_what_is_pasted_along_is_dropped(

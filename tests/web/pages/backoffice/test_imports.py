@@ -230,8 +230,11 @@ def test_refused_rows_are_a_file_that_can_be_mended_and_imported(sales: Person, 
         ]  # fmt: skip
         assert (last[:7], "held" in last[7]) == (["A-3", "Villa", "300", "100", "", "held", "4"], True)
         page = files.commit(sales, address) if "/commit" in page else page
-    mended = answer.content.decode("utf-8-sig").replace("'-5", "5").replace("held", "available")
-    _, page = files.checked(sales, project, mended)
+    mended = answer.content.decode("utf-8-sig").replace("'-5", "'5")
+    address, page = files.checked(sales, project, mended)
+    again, left = table(sales.look(f"{address}/refused.csv").content)
+    assert (again, left[:7]) == (heading, ["A-3", "Villa", "300", "100", "", "held", "3"])
+    _, page = files.checked(sales, project, mended.replace("held", "available"))
     assert files.tiles(page) == {"new": "2", "changed": "0", "unchanged": "0", "refused": "0"}
 
 

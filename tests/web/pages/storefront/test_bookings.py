@@ -140,7 +140,7 @@ def test_everything_that_is_wrong_is_told_at_once_and_nothing_is_lost(buyer: Buy
     assert answer.status_code == 422
     told = (
         "Enter your full name.", "This must be an e-mail address.",
-        "This must be a phone number with 7 to 15 digits.",
+        "A phone number has 7 to 15 digits",
         "Tick the box", 'value="nora at home"', 'value="ask me"', 'href="#f-buyerEmail"', "Error:",
     )  # fmt: skip
     assert missing(answer.text, *told) == []

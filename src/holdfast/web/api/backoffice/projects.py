@@ -43,7 +43,7 @@ class NewProject(BodyModel):
 
 
 class ProjectChange(BodyModel):
-    example: ClassVar[Any] = {"holdSeconds": 600, "reservationDays": None}
+    example: ClassVar[Any] = {"listed": True, "holdSeconds": 600, "reservationDays": None}
 
     name: ProjectName = Field(  # type: ignore[assignment]
         None, description="Printable text with no space at either end."

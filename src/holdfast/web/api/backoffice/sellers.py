@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -18,30 +17,25 @@ from holdfast.web.auth import key_guard
 from holdfast.web.errors import UnknownRoute
 from holdfast.web.request import Request
 
-
-def _number(field: str) -> AfterValidator:
-    return AfterValidator(partial(read_number, field))
-
-
+Number = Annotated[str, AfterValidator(lambda text, info: read_number(info.field_name, text))]
 Terms = Annotated[Description, AfterValidator(lambda text: text.replace("\r\n", "\n").strip() or None)]
 
 
 class SellerChange(BodyModel):
-    """A field that is null is not set: in a project it is then the general one. A commercial registration has
-    10 digits, a VAT number 15. A logo is a PNG or JPEG of at most 256 KB and 2000 by 2000 pixels. It is read
-    as a path, which cannot be sent back."""
+    """A field that is null is not set: in a project it is then the general one. Numbers may have spaces. A
+    logo has at most 256 KiB and 2000 by 2000 pixels. It is read as a path, which cannot be sent back."""
 
     example: ClassVar[Any] = {"legalName": "Narjis Development Company", "vatNumber": "310123456700003"}
 
-    legal_name: Name | None = None
-    commercial_registration: Annotated[str, _number("commercial_registration")] | None = None
-    vat_number: Annotated[str, _number("vat_number")] | None = None
+    legal_name: Name | None = Field(None, description="At least two letters.")
+    commercial_registration: Number | None = Field(None, description="10 digits.")
+    vat_number: Number | None = Field(None, description="15 digits; the first and the last are 3.")
     phone: Phone | None = None
-    whatsapp: Annotated[str, _number("whatsapp")] | None = Field(None, description="With its country code.")
+    whatsapp: Number | None = Field(None, description="With + and its country code.")
     email: Email | None = None
     bank_name: Name | None = None
     account_holder: Name | None = Field(None, description="Of the bank account. Null: the legal name.")
-    iban: Annotated[str, _number("iban")] | None = None
+    iban: Number | None = Field(None, description="With correct check digits.")
     terms: Terms | None = Field(None, description="Plain text. It follows the clauses of the agreement.")
     logo: Annotated[str, AfterValidator(read_logo)] | None = Field(
         None, description="A picture as `data:image/png;base64,…` or `data:image/jpeg;base64,…`."

@@ -118,16 +118,12 @@ async def change_endpoint(request: StaffRequest, endpoint_id: UUID) -> Response:
 
 
 @pages.post(f"{_ENDPOINT}/pause", _MANAGE, back_to=_ENDPOINT)
-async def pause(request: StaffRequest, endpoint_id: UUID) -> Response:
-    await request.services.endpoints.change(endpoint_id, {"paused": True}, request.author)
-    notice = request._("Endpoint paused. Its events are kept until you resume it.")
-    return await request.redirect_with_notice(_path(endpoint_id), notice)
-
-
 @pages.post(f"{_ENDPOINT}/resume", _MANAGE, back_to=_ENDPOINT)
-async def resume(request: StaffRequest, endpoint_id: UUID) -> Response:
-    await request.services.endpoints.change(endpoint_id, {"paused": False}, request.author)
-    notice = request._("Endpoint resumed. Its kept events are being sent.")
+async def pause_or_resume(request: StaffRequest, endpoint_id: UUID) -> Response:
+    paused = request.path.endswith("/pause")
+    await request.services.endpoints.change(endpoint_id, {"paused": paused}, request.author)
+    resumed = request._("Endpoint resumed. Its kept events are being sent.")
+    notice = request._("Endpoint paused. Its events are kept until you resume it.") if paused else resumed
     return await request.redirect_with_notice(_path(endpoint_id), notice)
 
 

@@ -12,12 +12,12 @@ from starlette.responses import Response, StreamingResponse
 
 from holdfast.domain import imports
 from holdfast.domain.cells import cell_text
-from holdfast.domain.errors import AnyMessage, Fault, InvalidInput
+from holdfast.domain.errors import Fault, InvalidInput
 from holdfast.domain.imports import Import
 from holdfast.domain.permissions import Permission
 from holdfast.domain.project import Project
 from holdfast.domain.status import Status
-from holdfast.operations.imports import ROWS_A_PART
+from holdfast.operations.imports import ROWS_A_PART, Finding
 from holdfast.operations.units import OUTCOMES
 from holdfast.web.errors import UnknownRoute
 from holdfast.web.pages.backoffice.base import PREFIX, StaffRequest, pages, with_query
@@ -262,9 +262,13 @@ async def export_refused(request: StaffRequest, slug: str, import_id: UUID) -> R
     if file.choice is None or file.stage not in ("checked", "imported"):
         raise UnknownRoute
     names = imports.headings(file.contents.sheets[file.choice.sheet], file.choice.heading_row)
-    columns = dict(zip(file.choice.fields, names, strict=True))
-    heading = [*names, request._("Row"), request._("Reason")]
-    return await _download(request, f"{slug}-refused-rows", heading, _refused_rows(request, file, columns))
+    columns = {field: name for field, name in zip(file.choice.fields, names, strict=True) if field}
+    added = [request._("Row"), request._("Reason")]
+    if names[-2:] == added:
+        # The file is the refused rows of another.
+        names = names[:-2]
+    rows = _refused_rows(request, file, columns, len(names))
+    return await _download(request, f"{slug}-refused-rows", names + added, rows)
 
 
 async def _download(
@@ -293,22 +297,18 @@ async def _template_rows(request: StaffRequest) -> AsyncIterator[list[CellRow]]:
 
 
 async def _refused_rows(
-    request: StaffRequest, file: Import, columns: Mapping[str | None, str]
+    request: StaffRequest, file: Import, columns: Mapping[str, str], width: int
 ) -> AsyncIterator[list[CellRow]]:
-    def reason(field: str | None, message: AnyMessage) -> str:
-        text, heading = translate(message, request.language), columns.get(field) if field else None
-        return f"{heading}: {text}" if heading else text
+    def row(one: Finding) -> CellRow:
+        told = [
+            (columns.get(field or ""), translate(text, request.language)) for field, _, text in one.reasons
+        ]
+        reasons = "; ".join(f"{heading}: {text}" if heading else text for heading, text in told)
+        return [*map(cell_text, one.cells[:width]), one.row, reasons]
 
     files, stored, start = request.services.imports, file.stage == "imported", 0
     while found := await files.findings(file.id, "refused", start, ROWS_A_PART, stored=stored):
-        yield [
-            [
-                *map(cell_text, one.cells),
-                one.row,
-                "; ".join(reason(field, text) for field, _, text in one.reasons),
-            ]
-            for one in found
-        ]
+        yield list(map(row, found))
         start += len(found)
 
 

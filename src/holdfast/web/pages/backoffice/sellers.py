@@ -18,8 +18,8 @@ from holdfast.web.request import BODY_LIMIT
 _TEXT_FIELDS = SellerChange.wire_names - {"logo"}
 
 
-@pages.post("/settings/seller", Permission.SELL, body_limit=2 * BODY_LIMIT)
-@pages.post("/projects/{slug}/seller", Permission.SELL, body_limit=2 * BODY_LIMIT)
+@pages.post("/settings/seller", Permission.SELL, body_limit=16 * BODY_LIMIT)
+@pages.post("/projects/{slug}/seller", Permission.SELL, body_limit=16 * BODY_LIMIT)
 async def change_seller(request: StaffRequest, slug: str | None = None) -> Response:
     form = request.form
     typed, shown = (
