@@ -107,5 +107,5 @@ def read_logo(data_url: str) -> Logo:
         if is_small and _ENDS[kind] in content and 0 < min(sides) <= max(sides) <= LARGEST_LOGO_PIXELS:
             return f"/p/logos/{hashlib.sha256(content).hexdigest()[:32]}.{kind}", content
     raise FieldError(
-        "A logo is a PNG or JPEG of at most 256 KB, 2000 by 2000 pixels and 16 KB of color profile."
+        "A logo is an intact PNG or JPEG of at most 256 KB, 2000 by 2000 pixels and 16 KB of color profile."
     )

@@ -54,7 +54,7 @@ PHONE_NUMBER = rf"^(\+|[0\x{{660}}\x{{6F0}}]{{2}})?({_IN_NUMBERS}\p{{Nd}}){{7,15
 PATTERN_MESSAGES = {
     BUYER_NAME: "This must be a name of at least two letters.",
     EMAIL_ADDRESS: "This must be an e-mail address.",
-    PHONE_NUMBER: "A phone number has 7 to 15 digits, with spaces and hyphens between them.",
+    PHONE_NUMBER: "A phone number has 7 to 15 digits; spaces and hyphens may stand between them.",
     NO_NUL: "This text contains the character U+0000, which cannot be stored.",
     WEB_ADDRESS: "This must be an http or https URL.",
 }

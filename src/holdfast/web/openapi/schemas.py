@@ -46,7 +46,7 @@ _ENDS = (
 MEDIA_URL_PATTERN = f"^[Hh][Tt][Tt][Pp][Ss]?://[^ /?#{UNPRINTABLE}][^ {UNPRINTABLE}]*$"
 # More than the letters and digits of all scripts.
 _LETTER = rf"[^\u0000-@\[-`{{-\u00a9\u0660-\u0669\u06f0-\u06f9{UNPRINTABLE}]"
-_DIGIT = rf"[^ ()./+A-Za-z@{UNPRINTABLE}-]"
+_DIGIT = rf"[^ ()./+A-Za-z@\u2010-\u2013{UNPRINTABLE}-]"
 _BETWEEN = r"[ ()./\u00a0\u202f\u2010-\u2013-]*"
 _PATTERNS = {
     NO_NUL: r"^[^\u0000]*$",

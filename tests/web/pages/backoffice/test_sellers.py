@@ -50,7 +50,7 @@ def test_a_logo_is_uploaded_kept_and_removed(sales: Person, project: Project) ->
         return sent.text if sent.status_code == 422 else sales.see(path)
 
     assert 'src="/p/logos/' in send(png())
-    assert missing(send(b"<svg/>"), "A logo is a PNG or JPEG", 'src="/p/logos/') == []
+    assert missing(send(b"<svg/>"), "A logo is an intact PNG or JPEG", 'src="/p/logos/') == []
     assert 'src="/p/logos/' in send(legalName="Palm")
     assert 'src="/p/logos/' not in send(removeLogo="1")
 
