@@ -166,7 +166,7 @@ async def test_the_next_host_is_taken_where_the_first_answers_nothing(
 ) -> None:
     first, second = network.app.values()
     first.swallows_new = True
-    connection = await connect(through(postgres_url, first, second), timeout=0.5)
+    connection = await connect(through(postgres_url, first, second), timeout=3)
     assert (first.swallowed > 0, len(second.greetings)) == (True, 1)
     await connection.close()
 
